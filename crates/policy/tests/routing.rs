@@ -25,3 +25,5 @@ mod random;
 mod script;
 #[path = "routing/shares.rs"]
 mod shares;
+#[path = "routing/stage.rs"]
+mod stage;

@@ -1,6 +1,7 @@
 //! Which node of a cluster is asked for a target, and when the origin is.
 
-use super::lateral_script::check;
+use super::lateral_script::NodeStage;
+use super::stage::check;
 use weir_policy::route::policy::PolicyKind;
 use weir_policy::route::{AskedBy, LateralRequest, Place};
 use weir_policy::{Handling, Hit, StaleReason};
@@ -8,7 +9,7 @@ use weir_semantics::Fwd;
 
 #[test]
 fn owner_asks_the_origin_and_every_other_node_asks_the_owner() {
-    check(
+    check::<NodeStage>(
         PolicyKind::Hash,
         "node a of a b c
          order /u -> c b a
@@ -20,7 +21,7 @@ fn owner_asks_the_origin_and_every_other_node_asks_the_owner() {
 
 #[test]
 fn request_of_another_node_is_not_sent_on_to_a_third() {
-    check(
+    check::<NodeStage>(
         PolicyKind::Hash,
         "node a of a b c
          order /u -> c b a
@@ -33,7 +34,7 @@ fn request_of_another_node_is_not_sent_on_to_a_third() {
 
 #[test]
 fn after_two_nodes_that_do_not_answer_the_origin_is_asked_and_no_node_twice() {
-    check(
+    check::<NodeStage>(
         PolicyKind::Hash,
         "node a of a b c d
          order /u -> c d b a
@@ -49,7 +50,7 @@ fn after_two_nodes_that_do_not_answer_the_origin_is_asked_and_no_node_twice() {
 
 #[test]
 fn node_that_failed_is_left_alone_for_10_s_then_probed_by_one_request() {
-    check(
+    check::<NodeStage>(
         PolicyKind::Hash,
         "node a of a b c
          order /u -> c b a
@@ -73,7 +74,7 @@ fn node_that_failed_is_left_alone_for_10_s_then_probed_by_one_request() {
 
 #[test]
 fn node_that_is_silent_is_asked_on_if_it_has_answered_other_requests_since() {
-    check(
+    check::<NodeStage>(
         PolicyKind::Hash,
         "node a of a b c
          order /u -> c b a
@@ -88,7 +89,7 @@ fn node_that_is_silent_is_asked_on_if_it_has_answered_other_requests_since() {
 
 #[test]
 fn node_is_overloaded_by_65_requests_of_this_node_or_as_it_says_for_a_second() {
-    check(
+    check::<NodeStage>(
         PolicyKind::BoundedHash,
         "node a of a b c
          order /u -> c b a
@@ -109,7 +110,7 @@ fn node_is_overloaded_by_65_requests_of_this_node_or_as_it_says_for_a_second() {
 
 #[test]
 fn node_that_drains_owns_nothing_and_asks_others_for_its_own_clients() {
-    check(
+    check::<NodeStage>(
         PolicyKind::Hash,
         "node a of a b c
          order /u -> c b a
@@ -135,7 +136,7 @@ fn node_that_drains_owns_nothing_and_asks_others_for_its_own_clients() {
 
 #[test]
 fn owner_that_joins_asks_the_previous_owner_for_what_that_has_stored_before_the_origin() {
-    check(
+    check::<NodeStage>(
         PolicyKind::Hash,
         "node a of a b c
          order /l -> a c b
@@ -165,7 +166,7 @@ fn owner_that_joins_asks_the_previous_owner_for_what_that_has_stored_before_the_
 
 #[test]
 fn while_the_owner_is_gone_a_node_whose_digest_has_the_target_is_asked_in_its_place() {
-    check(
+    check::<NodeStage>(
         PolicyKind::Hash,
         "node a of a b c d
          order /u -> c d b a
@@ -192,7 +193,7 @@ fn while_the_owner_is_gone_a_node_whose_digest_has_the_target_is_asked_in_its_pl
 
 #[test]
 fn owner_that_joins_asks_a_node_whose_digest_has_the_target_and_none_that_has_not() {
-    check(
+    check::<NodeStage>(
         PolicyKind::Hash,
         "node a of a b c
          order /l -> a c b
@@ -209,7 +210,7 @@ fn owner_that_joins_asks_a_node_whose_digest_has_the_target_and_none_that_has_no
 
 #[test]
 fn node_whose_disk_is_idle_keeps_copies_with_extended_lard_alone() {
-    check(
+    check::<NodeStage>(
         PolicyKind::ExtendedLard,
         "node a of a b c
          order /u -> c b a
@@ -230,7 +231,7 @@ fn node_whose_disk_is_idle_keeps_copies_with_extended_lard_alone() {
          order /l -> a c b
          client /l -> origin not-mapped",
     );
-    check(
+    check::<NodeStage>(
         PolicyKind::Lard,
         "node a of a b c
          order /u -> c b a
@@ -241,7 +242,7 @@ fn node_whose_disk_is_idle_keeps_copies_with_extended_lard_alone() {
 
 #[test]
 fn front_end_owns_nothing_and_sends_each_request_to_the_node_that_the_policy_chooses() {
-    check(
+    check::<NodeStage>(
         PolicyKind::BoundedHash,
         "node a of a b c
          order /l -> a c b
@@ -259,7 +260,7 @@ fn front_end_owns_nothing_and_sends_each_request_to_the_node_that_the_policy_cho
 
 #[test]
 fn node_has_the_targets_that_it_would_have_without_front_ends() {
-    check(
+    check::<NodeStage>(
         PolicyKind::BoundedHash,
         "node b of a b c
          order /l -> a c b
@@ -274,7 +275,7 @@ fn node_has_the_targets_that_it_would_have_without_front_ends() {
 
 #[test]
 fn origin_is_asked_where_no_node_takes_requests() {
-    check(
+    check::<NodeStage>(
         PolicyKind::InTurn,
         "node a of a b
          client /u -> origin in-turn
@@ -327,7 +328,7 @@ fn no_other_node_is_asked_for_what_is_for_one_client_or_after_two_that_failed() 
 
 #[test]
 fn what_is_known_of_a_node_is_known_of_it_among_other_members() {
-    check(
+    check::<NodeStage>(
         PolicyKind::Hash,
         "node a of a b c
          order /u -> c b a
@@ -342,7 +343,7 @@ fn what_is_known_of_a_node_is_known_of_it_among_other_members() {
          known c -> in",
     );
     // the node that a target is mapped to keeps it, one that comes has none
-    check(
+    check::<NodeStage>(
         PolicyKind::Lard,
         "node a of a b c
          order /u -> c b a

@@ -21,6 +21,7 @@
 //! ```
 
 use super::random::hash_of;
+use super::stage::Stage;
 use std::collections::BTreeMap;
 use weir_policy::route::policy::{Hash, Policy as _, PolicyKind, RoutedRequest};
 use weir_policy::route::{
@@ -30,25 +31,8 @@ use weir_policy::route::{
 use weir_policy::{Handling, Tick};
 use weir_semantics::Fwd;
 
-/// Runs the script, writes its answers into it again, and compares.
-#[track_caller]
-pub(crate) fn check(kind: PolicyKind, script: &str) {
-    let lines = script
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty());
-    let mut stage = Stage::new(kind);
-    let (mut expected, mut got) = (String::new(), String::new());
-    for line in lines {
-        expected.push_str(line);
-        expected.push('\n');
-        got.push_str(&stage.play(line));
-        got.push('\n');
-    }
-    assert_eq!(got, expected, "{kind}:\n{got}");
-}
-
-struct Stage {
+/// A node, and what it knows of its cluster.
+pub(crate) struct NodeStage {
     kind: PolicyKind,
     now: Tick,
     names: Vec<String>,
@@ -58,7 +42,7 @@ struct Stage {
     members: Members,
 }
 
-impl Stage {
+impl Stage for NodeStage {
     fn new(kind: PolicyKind) -> Self {
         Self {
             kind,
@@ -71,7 +55,6 @@ impl Stage {
         }
     }
 
-    /// The line, as it should be.
     fn play(&mut self, line: &str) -> String {
         let (event, rest) = line.split_once(' ').unwrap();
         match event {
@@ -122,7 +105,9 @@ impl Stage {
         }
         line.to_owned()
     }
+}
 
+impl NodeStage {
     fn set_nodes(&mut self, text: &str) {
         let (own, all) = text.split_once(" of ").unwrap();
         let before =

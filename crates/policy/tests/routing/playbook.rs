@@ -1,11 +1,12 @@
 //! What each policy chooses, request by request.
 
-use super::script::check;
+use super::script::PolicyStage;
+use super::stage::check;
 use weir_policy::route::policy::PolicyKind;
 
 #[test]
 fn nodes_have_turns_by_weight_and_pass_them_on() {
-    check(
+    check::<PolicyStage>(
         PolicyKind::InTurn,
         "nodes a b:2
          request /x x6 -> b in-turn, a in-turn, b in-turn, b in-turn, a in-turn, b in-turn
@@ -20,7 +21,7 @@ fn nodes_have_turns_by_weight_and_pass_them_on() {
 
 #[test]
 fn least_loaded_node_for_its_weight_is_chosen() {
-    check(
+    check::<PolicyStage>(
         PolicyKind::Least,
         "nodes a b:4
          load a=2 b=7
@@ -36,7 +37,7 @@ fn least_loaded_node_for_its_weight_is_chosen() {
 
 #[test]
 fn of_two_nodes_the_faster_is_chosen_until_it_has_more_to_do() {
-    check(
+    check::<PolicyStage>(
         PolicyKind::TwoChoices,
         "nodes a b
          time a=1000
@@ -55,7 +56,7 @@ fn of_two_nodes_the_faster_is_chosen_until_it_has_more_to_do() {
 
 #[test]
 fn hash_sends_a_target_to_the_next_in_order_while_its_node_is_gone() {
-    check(
+    check::<PolicyStage>(
         PolicyKind::Hash,
         "nodes a b c
          order /u -> c b a
@@ -72,7 +73,7 @@ fn hash_sends_a_target_to_the_next_in_order_while_its_node_is_gone() {
 
 #[test]
 fn bounded_hash_leaves_a_node_at_its_bound() {
-    check(
+    check::<PolicyStage>(
         PolicyKind::BoundedHash,
         // 65, whatever the others have; then 1.25 x (340 + 1) / 3, rounded up: 143
         "nodes a b c
@@ -97,7 +98,7 @@ fn bounded_hash_leaves_a_node_at_its_bound() {
 
 #[test]
 fn target_moves_when_its_node_is_overloaded_and_another_idle() {
-    check(
+    check::<PolicyStage>(
         PolicyKind::Lard,
         "nodes a b c
          order /u -> c b a
@@ -122,7 +123,7 @@ fn target_moves_when_its_node_is_overloaded_and_another_idle() {
 
 #[test]
 fn set_of_nodes_grows_under_load_and_shrinks_after_20_s() {
-    check(
+    check::<PolicyStage>(
         PolicyKind::LardR,
         "nodes a b c
          order /u -> c b a
@@ -146,7 +147,7 @@ fn set_of_nodes_grows_under_load_and_shrinks_after_20_s() {
 
 #[test]
 fn later_requests_of_a_connection_are_served_where_they_cost_least() {
-    check(
+    check::<PolicyStage>(
         PolicyKind::ExtendedLard,
         "nodes a b c
          order /u -> c b a
@@ -176,7 +177,7 @@ fn later_requests_of_a_connection_are_served_where_they_cost_least() {
 
 #[test]
 fn first_request_of_a_connection_moves_a_target_where_it_costs_less() {
-    check(
+    check::<PolicyStage>(
         PolicyKind::ExtendedLard,
         // at c it costs 1 and the load without 30, at idle nodes 50
         "nodes a b c

@@ -18,6 +18,7 @@
 //! `request /x x3` is three of them; equal answers are written once. Loads change by `load` alone.
 
 use super::random::hash_of;
+use super::stage::Stage;
 use std::num::NonZeroU32;
 use weir_policy::Tick;
 use weir_policy::route::policy::{Hash, Policy, PolicyKind, PolicyRules, RoutedRequest};
@@ -25,25 +26,8 @@ use weir_policy::route::{
     ClusterView, HoldsIt, Load, Node, NodeKey, NodeState, Place, TargetKey, Weight,
 };
 
-/// Runs the script, writes its answers into it again, and compares.
-#[track_caller]
-pub(crate) fn check(kind: PolicyKind, script: &str) {
-    let lines = script
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty());
-    let mut stage = Stage::new(kind);
-    let (mut expected, mut got) = (String::new(), String::new());
-    for line in lines {
-        expected.push_str(line);
-        expected.push('\n');
-        got.push_str(&stage.play(line));
-        got.push('\n');
-    }
-    assert_eq!(got, expected, "{kind}:\n{got}");
-}
-
-struct Stage {
+/// A policy, and the cluster that it sees.
+pub(crate) struct PolicyStage {
     policy: Box<dyn Policy>,
     now: Tick,
     names: Vec<String>,
@@ -52,7 +36,7 @@ struct Stage {
     choices: u64,
 }
 
-impl Stage {
+impl Stage for PolicyStage {
     fn new(kind: PolicyKind) -> Self {
         Self {
             policy: kind.build(&PolicyRules::PRESET_1999, 1),
@@ -64,7 +48,6 @@ impl Stage {
         }
     }
 
-    /// The line, as it should be.
     fn play(&mut self, line: &str) -> String {
         let (event, rest) = line.split_once(' ').unwrap();
         match event {
@@ -96,7 +79,9 @@ impl Stage {
         }
         line.to_owned()
     }
+}
 
+impl PolicyStage {
     fn set_nodes(&mut self, text: &str) {
         for node in text.split(' ') {
             let (name, weight) = node.split_once(':').unwrap_or((node, "1"));
