@@ -3,18 +3,18 @@
 use weir_trace::AbortedBy;
 use weir_trace::import::pcap::limits::{CONNECTIONS_MAX, ROWS_HELD_MAX};
 
-use crate::talk::{START_US, Side, Talk};
-use crate::{CONTENT, GET, OK, import_talks};
+use crate::conversation::{Conversation, START_US, Side};
+use crate::{CONTENT, GET, OK, import_conversations};
 
 #[test]
 fn idle_connections_are_given_up_first_at_the_connection_limit() {
     // the oldest has a request, the second is younger and busy; then as many come as may be
     // followed, and one more
-    let mut old = Talk::open();
+    let mut old = Conversation::open();
     old.ask(GET);
-    let mut busy = Talk::between("192.0.2.8:50000", "198.51.100.1:80", 5, 6);
+    let mut busy = Conversation::between("192.0.2.8:50000", "198.51.100.1:80", 5, 6);
     busy.later(1_000_000).ask(GET);
-    let mut scan = Talk::joined("192.0.2.9:1", "198.51.100.1:80", 7, 8);
+    let mut scan = Conversation::joined("192.0.2.9:1", "198.51.100.1:80", 7, 8);
     scan.wait(2_000_000);
     for number in 0..=CONNECTIONS_MAX - 2 {
         scan.push(Side::Client, b"", |segment| {
@@ -30,7 +30,7 @@ fn idle_connections_are_given_up_first_at_the_connection_limit() {
     }
     busy.now_us = scan.now_us;
     busy.send(Side::Server, CONTENT.as_bytes()).close();
-    let (rows, counts) = import_talks(&[&old, &busy, &scan]);
+    let (rows, counts) = import_conversations(&[&old, &busy, &scan]);
     assert_eq!(counts.given_up, CONNECTIONS_MAX as u64 / 16);
     assert_eq!(rows.len(), 2);
     assert_eq!((rows[0].arrival_us, rows[0].aborted_by), (START_US, None));
@@ -39,9 +39,9 @@ fn idle_connections_are_given_up_first_at_the_connection_limit() {
 
 #[test]
 fn rows_held_for_a_long_download_are_limited_and_late_rows_counted() {
-    let mut long = Talk::open();
+    let mut long = Conversation::open();
     long.ask(GET).answer(OK);
-    let mut short = Talk::between("192.0.2.8:50000", "198.51.100.1:80", 5, 6);
+    let mut short = Conversation::between("192.0.2.8:50000", "198.51.100.1:80", 5, 6);
     short.later(1_000_000);
     for _ in 0..ROWS_HELD_MAX + 5 {
         short.send(Side::Client, GET.as_bytes());
@@ -49,13 +49,13 @@ fn rows_held_for_a_long_download_are_limited_and_late_rows_counted() {
     }
     long.now_us = short.now_us;
     long.answer(CONTENT);
-    let (rows, counts) = import_talks(&[&long, &short]);
+    let (rows, counts) = import_conversations(&[&long, &short]);
     assert_eq!((rows.len(), counts.late), (ROWS_HELD_MAX + 6, 1));
     // those that had to leave stand before it
     assert_eq!(rows[5].arrival_us, START_US);
     // with room for it, it is the first
     let cut = short.segments.len() - 10;
     short.segments.truncate(cut);
-    let (rows, counts) = import_talks(&[&long, &short]);
+    let (rows, counts) = import_conversations(&[&long, &short]);
     assert_eq!((rows[0].arrival_us, counts.late), (START_US, 0));
 }

@@ -2,18 +2,22 @@
 
 use weir_trace::{AbortedBy, Row};
 
-use crate::talk::{STEP_US, Side, Talk};
-use crate::{CONTENT, GET, OK, import_talk};
+use crate::conversation::{Conversation, STEP_US, Side};
+use crate::{CONTENT, GET, OK, import_conversation};
 
 const LONG: &str = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
 const CLOSE: &str = "HTTP/1.1 200 OK\r\n\r\n";
 
 /// One request, what follows it, and how its row ends.
-fn check(talk: impl Fn(&mut Talk) -> &mut Talk, received: u64, by: Option<AbortedBy>) -> Row {
-    let mut whole = Talk::open();
+fn check(
+    conversation: impl Fn(&mut Conversation) -> &mut Conversation,
+    received: u64,
+    by: Option<AbortedBy>,
+) -> Row {
+    let mut whole = Conversation::open();
     whole.ask(GET);
-    talk(&mut whole);
-    let (rows, counts) = import_talk(&whole);
+    conversation(&mut whole);
+    let (rows, counts) = import_conversation(&whole);
     assert_eq!(rows.len(), 1, "{counts:?}");
     assert_eq!(
         (rows[0].received_bytes, rows[0].aborted_by),
@@ -135,14 +139,14 @@ fn bytes_sent_after_the_client_closed_are_not_counted_as_received() {
 
 #[test]
 fn refused_connection_is_counted_and_has_no_row() {
-    let mut talk = Talk::open();
-    talk.segments.truncate(1);
-    talk.push(Side::Server, b"", |segment| {
+    let mut conversation = Conversation::open();
+    conversation.segments.truncate(1);
+    conversation.push(Side::Server, b"", |segment| {
         segment.is_rst = true;
         segment.sequence = 0;
         segment.acknowledgement = Some(1001);
     });
-    let (rows, counts) = import_talk(&talk);
+    let (rows, counts) = import_conversation(&conversation);
     assert_eq!(rows, []);
     assert_eq!(
         (counts.refused, counts.resets, counts.connections),
@@ -152,14 +156,14 @@ fn refused_connection_is_counted_and_has_no_row() {
 
 #[test]
 fn reset_outside_the_window_is_ignored() {
-    let mut talk = Talk::open();
-    talk.ask(GET).answer(LONG);
-    talk.push(Side::Client, b"", |segment| {
+    let mut conversation = Conversation::open();
+    conversation.ask(GET).answer(LONG);
+    conversation.push(Side::Client, b"", |segment| {
         segment.is_rst = true;
         segment.sequence = segment.sequence.wrapping_add(1 << 30);
     });
-    talk.answer(&CONTENT.repeat(10)).close();
-    let (rows, counts) = import_talk(&talk);
+    conversation.answer(&CONTENT.repeat(10)).close();
+    let (rows, counts) = import_conversation(&conversation);
     assert_eq!(
         (rows[0].received_bytes, rows[0].aborted_by),
         (Some(100), Some(AbortedBy::Neither))
@@ -171,15 +175,15 @@ fn reset_outside_the_window_is_ignored() {
 fn silent_connection_is_given_up_after_an_hour() {
     // an hour and more of silence, then another connection: the first is given up and its row
     // leaves
-    let mut talk = Talk::open();
-    talk.ask(GET).answer(LONG);
-    let mut other = Talk::between("192.0.2.8:50000", "198.51.100.1:80", 5, 6);
+    let mut conversation = Conversation::open();
+    conversation.ask(GET).answer(LONG);
+    let mut other = Conversation::between("192.0.2.8:50000", "198.51.100.1:80", 5, 6);
     other
         .later(3_700_000_000)
         .ask(GET)
         .answer(&format!("{OK}{CONTENT}"))
         .close();
-    let (rows, counts) = crate::import_talks(&[&talk, &other]);
+    let (rows, counts) = crate::import_conversations(&[&conversation, &other]);
     assert_eq!(rows.len(), 2);
     assert_eq!(
         (rows[0].aborted_by, rows[0].received_bytes),

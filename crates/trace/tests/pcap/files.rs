@@ -1,6 +1,6 @@
 //! Capture files in all their forms.
 
-use crate::talk::Segment;
+use crate::conversation::Segment;
 
 /// A packet in a file: when, what was captured, and how long it was.
 #[derive(Clone, Debug)]

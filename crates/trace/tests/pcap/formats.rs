@@ -5,22 +5,28 @@ use weir_trace::Row;
 use weir_trace::import::pcap::Capture;
 use weir_trace::import::{Damage, Place, Settings};
 
+use crate::conversation::{Conversation, START_US};
 use crate::files::{Clock, ETHERNET, FRAMINGS, Packet, RAW, Writer, cut, packets};
 use crate::invariants::OPEN;
-use crate::talk::{START_US, Talk};
 use crate::{CONTENT, GET, OK, import};
 
-fn talk() -> Talk {
-    let mut talk = Talk::open();
-    talk.ask(GET).answer(&format!("{OK}{CONTENT}"));
-    talk.ask(GET).answer(&format!("{OK}{CONTENT}")).close();
-    talk
+fn conversation() -> Conversation {
+    let mut conversation = Conversation::open();
+    conversation.ask(GET).answer(&format!("{OK}{CONTENT}"));
+    conversation
+        .ask(GET)
+        .answer(&format!("{OK}{CONTENT}"))
+        .close();
+    conversation
 }
 
-/// The rows of `talk`, which all files of it must give.
-fn expected(talk: &Talk) -> Vec<Row> {
-    let (rows, _) =
-        import(&Writer { is_big: false }.classic(101, false, &packets(&talk.segments, RAW)));
+/// The rows of `conversation`, which all files of it must give.
+fn expected(conversation: &Conversation) -> Vec<Row> {
+    let (rows, _) = import(&Writer { is_big: false }.classic(
+        101,
+        false,
+        &packets(&conversation.segments, RAW),
+    ));
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[0].arrival_us, START_US);
     assert_eq!(rows[1].received_bytes, Some(10));
@@ -49,9 +55,9 @@ fn packet(damaged: &Damage) -> u64 {
 
 #[test]
 fn byte_order_and_time_resolution_do_not_change_the_rows() {
-    let talk = talk();
-    let expected = expected(&talk);
-    let packets = packets(&talk.segments, ETHERNET);
+    let conversation = conversation();
+    let expected = expected(&conversation);
+    let packets = packets(&conversation.segments, ETHERNET);
     for is_big in [false, true] {
         for is_nano in [false, true] {
             let file = Writer { is_big }.classic(1, is_nano, &packets);
@@ -66,9 +72,9 @@ fn byte_order_and_time_resolution_do_not_change_the_rows() {
 
 #[test]
 fn clock_resolution_and_offset_of_an_interface_are_applied() {
-    let talk = talk();
-    let expected = expected(&talk);
-    let packets = packets(&talk.segments, ETHERNET);
+    let conversation = conversation();
+    let expected = expected(&conversation);
+    let packets = packets(&conversation.segments, ETHERNET);
     let clocks = [
         (None, 1_000_000, 0),
         (Some(6), 1_000_000, 900_000_000),
@@ -102,19 +108,19 @@ fn clock_resolution_and_offset_of_an_interface_are_applied() {
 
 #[test]
 fn packet_is_found_behind_every_supported_link_header() {
-    let mut six = Talk::between("[2001:db8::7]:50000", "[2001:db8::1]:80", 7, 9);
+    let mut six = Conversation::between("[2001:db8::7]:50000", "[2001:db8::1]:80", 7, 9);
     six.ask(GET)
         .answer(&format!("{OK}{CONTENT}"))
         .ask(GET)
         .answer(&format!("{OK}{CONTENT}"))
         .close();
-    for talk in [talk(), six] {
-        let expected = expected(&talk);
+    for conversation in [conversation(), six] {
+        let expected = expected(&conversation);
         for (number, framing) in FRAMINGS.into_iter().enumerate() {
             let file = Writer { is_big: false }.classic(
                 framing.0,
                 false,
-                &packets(&talk.segments, framing),
+                &packets(&conversation.segments, framing),
             );
             let (rows, counts) = import(&file);
             assert_eq!(
@@ -128,10 +134,10 @@ fn packet_is_found_behind_every_supported_link_header() {
 
 #[test]
 fn each_interface_and_section_has_its_own_clock_and_link_type() {
-    let talk = talk();
-    let expected = expected(&talk);
-    let ethernet = packets(&talk.segments, ETHERNET);
-    let raw = packets(&talk.segments, RAW);
+    let conversation = conversation();
+    let expected = expected(&conversation);
+    let ethernet = packets(&conversation.segments, ETHERNET);
+    let raw = packets(&conversation.segments, RAW);
     let nanos = Clock {
         resolution: Some(9),
         ticks_a_second: 1_000_000_000,
@@ -161,9 +167,9 @@ fn each_interface_and_section_has_its_own_clock_and_link_type() {
 
 #[test]
 fn packet_that_is_no_tcp_segment_is_skipped_and_counted() {
-    let mut talk = talk();
-    let expected = expected(&talk);
-    let mut packets = packets(&talk.segments, ETHERNET);
+    let mut conversation = conversation();
+    let expected = expected(&conversation);
+    let mut packets = packets(&conversation.segments, ETHERNET);
     let mut frame = |bytes: Vec<u8>| {
         packets.insert(
             1,
@@ -182,7 +188,7 @@ fn packet_that_is_no_tcp_segment_is_skipped_and_counted() {
     builder.write(&mut udp, b"x").unwrap();
     frame((ETHERNET.1)(&udp));
     // a fragment
-    let segment = &talk.segments[3];
+    let segment = &conversation.segments[3];
     let mut fragment = segment.packet();
     fragment[6] |= 0x20;
     frame((ETHERNET.1)(&fragment));
@@ -208,12 +214,12 @@ fn packet_that_is_no_tcp_segment_is_skipped_and_counted() {
     assert_eq!(counted, once.map(|name| (name, 1)));
     assert_eq!(counts.packets, packets.len() as u64);
     // every packet compressed by PPP, or of a link type that is not known
-    talk.segments.truncate(4);
+    conversation.segments.truncate(4);
     let vj = |packet: &[u8]| [&[0x00, 0x2d][..], packet].concat();
     let (_, counts) = import(&Writer { is_big: false }.classic(
         9,
         false,
-        &crate::files::packets(&talk.segments, (9, vj)),
+        &crate::files::packets(&conversation.segments, (9, vj)),
     ));
     assert!(
         counts
@@ -223,20 +229,21 @@ fn packet_that_is_no_tcp_segment_is_skipped_and_counted() {
     let (_, counts) = import(&Writer { is_big: false }.classic(
         147,
         false,
-        &crate::files::packets(&talk.segments, RAW),
+        &crate::files::packets(&conversation.segments, RAW),
     ));
     assert!(counts.iter().any(|count| count == ("packet-link-type", 4)));
 }
 
 #[test]
 fn ipv6_atomic_fragment_is_read_and_a_real_fragment_is_skipped() {
-    let mut talk = Talk::between("[2001:db8::7]:50000", "[2001:db8::1]:80", 7, 9);
-    talk.ask(GET)
+    let mut conversation = Conversation::between("[2001:db8::7]:50000", "[2001:db8::1]:80", 7, 9);
+    conversation
+        .ask(GET)
         .answer(&format!("{OK}{CONTENT}"))
         .ask(GET)
         .answer(&format!("{OK}{CONTENT}"))
         .close();
-    let expected = expected(&talk);
+    let expected = expected(&conversation);
     let with_fragment_header = |packet: &[u8], offset: u16, more: bool| {
         let (ip, rest) = IpHeaders::from_slice(packet)
             .map(|(ip, rest)| (ip, rest.payload.to_vec()))
@@ -259,7 +266,7 @@ fn ipv6_atomic_fragment_is_read_and_a_real_fragment_is_skipped() {
         out
     };
     // one fragment that is the whole packet (RFC 6946) is none
-    let mut packets = packets(&talk.segments, RAW);
+    let mut packets = packets(&conversation.segments, RAW);
     for packet in &mut packets {
         packet.bytes = with_fragment_header(&packet.bytes, 0, false);
     }
@@ -279,16 +286,17 @@ fn ipv6_atomic_fragment_is_read_and_a_real_fragment_is_skipped() {
 
 #[test]
 fn content_beyond_the_snap_length_is_counted_as_received() {
-    let mut talk = Talk::open();
+    let mut conversation = Conversation::open();
     let content = "x".repeat(1000);
-    talk.ask(GET).answer(&format!(
+    conversation.ask(GET).answer(&format!(
         "HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n{content}"
     ));
-    talk.answer(&content)
+    conversation
+        .answer(&content)
         .ask(GET)
         .answer(&format!("{OK}{CONTENT}"))
         .close();
-    let captured = cut(packets(&talk.segments, ETHERNET), 130);
+    let captured = cut(packets(&conversation.segments, ETHERNET), 130);
     let (rows, counts) = import(&Writer { is_big: false }.classic(1, false, &captured));
     assert_eq!(rows.len(), 2);
     assert_eq!(
@@ -302,7 +310,7 @@ fn content_beyond_the_snap_length_is_counted_as_received() {
     assert_eq!((counts.holes, counts.unanswered), (0, 0));
     assert!(counts.missing_bytes > 1800, "{counts:?}");
     // heads that are cut are lost, and nothing is made up for them
-    let captured = cut(packets(&talk.segments, ETHERNET), 80);
+    let captured = cut(packets(&conversation.segments, ETHERNET), 80);
     let (rows, counts) = import(&Writer { is_big: false }.classic(1, false, &captured));
     assert_eq!(rows, []);
     // two of each
@@ -311,9 +319,9 @@ fn content_beyond_the_snap_length_is_counted_as_received() {
 
 #[test]
 fn zero_ip_length_of_segmentation_offload_is_accepted() {
-    let talk = talk();
-    let expected = expected(&talk);
-    let mut packets = packets(&talk.segments, RAW);
+    let conversation = conversation();
+    let expected = expected(&conversation);
+    let mut packets = packets(&conversation.segments, RAW);
     for packet in &mut packets {
         packet.bytes[2..4].fill(0);
     }
@@ -323,14 +331,14 @@ fn zero_ip_length_of_segmentation_offload_is_accepted() {
 
 #[test]
 fn damaged_pcap_is_reported_and_rows_before_the_damage_are_read() {
-    let talk = talk();
-    let all = packets(&talk.segments, ETHERNET);
+    let conversation = conversation();
+    let all = packets(&conversation.segments, ETHERNET);
     let writer = Writer { is_big: false };
     let whole = writer.classic(1, false, &all);
     // in the middle of the packet that brings the second request
     let at = all
         .iter()
-        .position(|packet| packet.time_us == talk.segments[7].time_us)
+        .position(|packet| packet.time_us == conversation.segments[7].time_us)
         .unwrap();
     let until = writer.classic(1, false, &all[..at]).len();
     let (rows, faults) = damaged(&whole[..until + 20]);
@@ -361,8 +369,8 @@ fn damaged_pcap_is_reported_and_rows_before_the_damage_are_read() {
 
 #[test]
 fn damaged_pcapng_is_reported_and_rows_before_the_damage_are_read() {
-    let talk = talk();
-    let all = packets(&talk.segments, ETHERNET);
+    let conversation = conversation();
+    let all = packets(&conversation.segments, ETHERNET);
     let writer = Writer { is_big: true };
     let first = writer.blocks(1, Clock::USUAL, &all[..7]);
     let check = |more: &[u8], rows_expected: usize, expected: &str| {
@@ -421,11 +429,11 @@ fn damaged_pcapng_is_reported_and_rows_before_the_damage_are_read() {
 
 #[test]
 fn packet_without_a_timestamp_is_skipped_and_counted() {
-    let talk = talk();
+    let conversation = conversation();
     let writer = Writer { is_big: false };
     let mut file = writer.section();
     file.extend(writer.interface(101, Clock::USUAL));
-    for segment in &talk.segments {
+    for segment in &conversation.segments {
         let mut packet = segment.packet();
         let length = u32::try_from(packet.len()).unwrap().to_le_bytes();
         packet.resize(packet.len().next_multiple_of(4), 0);
@@ -436,6 +444,6 @@ fn packet_without_a_timestamp_is_skipped_and_counted() {
     assert!(
         counts
             .iter()
-            .any(|count| count == ("packet-without-time", talk.segments.len() as u64))
+            .any(|count| count == ("packet-without-time", conversation.segments.len() as u64))
     );
 }

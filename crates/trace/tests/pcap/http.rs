@@ -2,13 +2,13 @@
 
 use weir_trace::{AbortedBy, Row, TraceMethod, TraceVersion};
 
+use crate::conversation::{Conversation, START_US, STEP_US, Side};
 use crate::invariants::OPEN;
-use crate::talk::{START_US, STEP_US, Side, Talk};
-use crate::{CONTENT, GET, OK, import_talk, import_talks};
+use crate::{CONTENT, GET, OK, import_conversation, import_conversations};
 
 /// Method, status, content bytes and the side that ended it, of each row.
-fn check(talk: &Talk, expected: &[(TraceMethod, u16, u64)]) -> Vec<Row> {
-    let (rows, counts) = import_talk(talk);
+fn check(conversation: &Conversation, expected: &[(TraceMethod, u16, u64)]) -> Vec<Row> {
+    let (rows, counts) = import_conversation(conversation);
     let said: Vec<_> = rows
         .iter()
         .map(|row| {
@@ -28,19 +28,31 @@ fn check(talk: &Talk, expected: &[(TraceMethod, u16, u64)]) -> Vec<Row> {
 
 #[test]
 fn row_times_are_those_of_its_packets() {
-    let mut talk = Talk::open();
+    let mut conversation = Conversation::open();
     // SYN 0, SYN-ACK 1, ACK 2 ms
-    talk.wait(4_000).send(Side::Client, &GET.as_bytes()[..10]);
-    talk.send(Side::Client, &GET.as_bytes()[10..]).wait(50_000);
-    let answered_us = talk.now_us - START_US;
-    talk.send(Side::Server, &OK.as_bytes()[..20])
+    conversation
+        .wait(4_000)
+        .send(Side::Client, &GET.as_bytes()[..10]);
+    conversation
+        .send(Side::Client, &GET.as_bytes()[10..])
+        .wait(50_000);
+    let answered_us = conversation.now_us - START_US;
+    conversation
+        .send(Side::Server, &OK.as_bytes()[..20])
         .send(Side::Server, &OK.as_bytes()[20..]);
-    talk.wait(1_000)
+    conversation
+        .wait(1_000)
         .send(Side::Server, &CONTENT.as_bytes()[..4]);
-    talk.wait(2_000).answer(&CONTENT[4..]).wait(1_000_000);
-    let again_us = talk.now_us;
-    talk.ask(GET).answer(&format!("{OK}{CONTENT}")).close();
-    let (rows, _) = import_talk(&talk);
+    conversation
+        .wait(2_000)
+        .answer(&CONTENT[4..])
+        .wait(1_000_000);
+    let again_us = conversation.now_us;
+    conversation
+        .ask(GET)
+        .answer(&format!("{OK}{CONTENT}"))
+        .close();
+    let (rows, _) = import_conversation(&conversation);
     let us = |row: &Row| {
         [
             row.setup_us,
@@ -83,11 +95,11 @@ fn row_times_are_those_of_its_packets() {
 
 #[test]
 fn pipelined_responses_are_matched_to_requests_in_order() {
-    let mut talk = Talk::open();
+    let mut conversation = Conversation::open();
     let requests: String = (0..5)
         .map(|n| format!("GET /{n} HTTP/1.1\r\nHost: a\r\n\r\n"))
         .collect();
-    talk.ask(&requests);
+    conversation.ask(&requests);
     let responses: String = (0..5)
         .map(|n| {
             format!(
@@ -96,10 +108,10 @@ fn pipelined_responses_are_matched_to_requests_in_order() {
             )
         })
         .collect();
-    talk.answer(&responses).close();
+    conversation.answer(&responses).close();
     let get = TraceMethod::Get;
     let rows = check(
-        &talk,
+        &conversation,
         &[
             (get, 500, 0),
             (get, 501, 1),
@@ -116,16 +128,23 @@ fn pipelined_responses_are_matched_to_requests_in_order() {
 
 #[test]
 fn response_to_head_304_and_204_has_no_content() {
-    let mut talk = Talk::open();
-    talk.ask("HEAD /h HTTP/1.1\r\nHost: a\r\n\r\n")
+    let mut conversation = Conversation::open();
+    conversation
+        .ask("HEAD /h HTTP/1.1\r\nHost: a\r\n\r\n")
         .answer("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n");
-    talk.ask(GET)
+    conversation
+        .ask(GET)
         .answer("HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n");
-    talk.ask(GET).answer("HTTP/1.1 204 No Content\r\n\r\n");
-    talk.ask(GET).answer(&format!("{OK}{CONTENT}")).close();
+    conversation
+        .ask(GET)
+        .answer("HTTP/1.1 204 No Content\r\n\r\n");
+    conversation
+        .ask(GET)
+        .answer(&format!("{OK}{CONTENT}"))
+        .close();
     let get = TraceMethod::Get;
     let rows = check(
-        &talk,
+        &conversation,
         &[
             (TraceMethod::Head, 200, 0),
             (get, 304, 0),
@@ -142,14 +161,17 @@ fn response_to_head_304_and_204_has_no_content() {
 
 #[test]
 fn chunk_framing_is_not_counted_as_content() {
-    let mut talk = Talk::open();
-    talk.ask(
+    let mut conversation = Conversation::open();
+    conversation.ask(
         "POST /p HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
     );
-    talk.answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n0123\r\n6;x=y\r\n456789\r\n0\r\nTrailer: t\r\n\r\n");
-    talk.ask(GET).answer(&format!("{OK}{CONTENT}")).close();
+    conversation.answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n0123\r\n6;x=y\r\n456789\r\n0\r\nTrailer: t\r\n\r\n");
+    conversation
+        .ask(GET)
+        .answer(&format!("{OK}{CONTENT}"))
+        .close();
     let rows = check(
-        &talk,
+        &conversation,
         &[(TraceMethod::Post, 200, 10), (TraceMethod::Get, 200, 10)],
     );
     assert_eq!(rows[0].request_content_bytes, Some(3));
@@ -158,18 +180,23 @@ fn chunk_framing_is_not_counted_as_content() {
 
 #[test]
 fn interim_response_is_not_the_final_response() {
-    let mut talk = Talk::open();
+    let mut conversation = Conversation::open();
     let post = "POST /p HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n";
-    talk.ask(post)
+    conversation
+        .ask(post)
         .answer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\n\r\n")
         .ask("12345");
-    talk.answer(&format!("{OK}{CONTENT}"));
+    conversation.answer(&format!("{OK}{CONTENT}"));
     // refused: the content never comes, another request does
-    talk.ask(post)
+    conversation
+        .ask(post)
         .answer("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n");
-    talk.ask(GET).answer(&format!("{OK}{CONTENT}")).close();
+    conversation
+        .ask(GET)
+        .answer(&format!("{OK}{CONTENT}"))
+        .close();
     let rows = check(
-        &talk,
+        &conversation,
         &[
             (TraceMethod::Post, 200, 10),
             (TraceMethod::Post, 417, 0),
@@ -177,17 +204,18 @@ fn interim_response_is_not_the_final_response() {
         ],
     );
     assert_eq!(rows[0].request_content_bytes, Some(5));
-    assert_eq!(import_talk(&talk).1.interim, 2);
+    assert_eq!(import_conversation(&conversation).1.interim, 2);
 }
 
 #[test]
 fn content_delimited_by_close_is_complete_at_the_close() {
-    let mut talk = Talk::open();
-    talk.ask("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+    let mut conversation = Conversation::open();
+    conversation
+        .ask("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
         .answer("HTTP/1.0 200 OK\r\n\r\nabc")
         .answer("def")
         .close();
-    let rows = check(&talk, &[(TraceMethod::Get, 200, 6)]);
+    let rows = check(&conversation, &[(TraceMethod::Get, 200, 6)]);
     assert_eq!(rows[0].is_persistent_client, Some(false));
     assert_eq!(
         rows[0].target_text.as_deref(),
@@ -198,12 +226,13 @@ fn content_delimited_by_close_is_complete_at_the_close() {
 
 #[test]
 fn http_0_9_request_has_a_row_with_its_content() {
-    let mut talk = Talk::open();
-    talk.ask("GET /old\r\n")
+    let mut conversation = Conversation::open();
+    conversation
+        .ask("GET /old\r\n")
         .answer("<html>")
         .answer("</html>")
         .close();
-    let rows = check(&talk, &[(TraceMethod::Get, 0, 13)]);
+    let rows = check(&conversation, &[(TraceMethod::Get, 0, 13)]);
     assert_eq!(rows[0].version, Some(TraceVersion::Http09));
     assert_eq!(
         rows[0].target_text.as_deref(),
@@ -213,16 +242,17 @@ fn http_0_9_request_has_a_row_with_its_content() {
 
 #[test]
 fn bytes_after_a_successful_connect_or_upgrade_are_opaque_content() {
-    let mut talk = Talk::open();
-    talk.ask("CONNECT b.example:443 HTTP/1.1\r\nHost: b.example:443\r\n\r\n");
-    talk.answer("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n");
-    talk.ask("CONNECT b.example:443 HTTP/1.1\r\nHost: b.example:443\r\n\r\n");
-    talk.answer("HTTP/1.1 200 OK\r\n\r\n")
+    let mut conversation = Conversation::open();
+    conversation.ask("CONNECT b.example:443 HTTP/1.1\r\nHost: b.example:443\r\n\r\n");
+    conversation.answer("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n");
+    conversation.ask("CONNECT b.example:443 HTTP/1.1\r\nHost: b.example:443\r\n\r\n");
+    conversation
+        .answer("HTTP/1.1 200 OK\r\n\r\n")
         .ask("GET / HTTP/1.1\r\n\r\n")
         .answer("HTTP/1.1 500 No\r\n\r\n")
         .close();
     let rows = check(
-        &talk,
+        &conversation,
         &[
             (TraceMethod::Connect, 407, 0),
             (TraceMethod::Connect, 200, 19),
@@ -230,48 +260,56 @@ fn bytes_after_a_successful_connect_or_upgrade_are_opaque_content() {
     );
     assert_eq!(rows[1].request_content_bytes, Some(18));
     assert_eq!(rows[1].target_text.as_deref(), Some("b.example:443"));
-    let mut talk = Talk::open();
+    let mut conversation = Conversation::open();
     let upgrade =
         "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
-    talk.ask(upgrade)
+    conversation
+        .ask(upgrade)
         .answer(&format!("{OK}{CONTENT}"))
         .ask(upgrade);
-    talk.answer("HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n")
+    conversation
+        .answer("HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n")
         .ask("\x01\x02")
         .answer("\x03")
         .close();
     check(
-        &talk,
+        &conversation,
         &[(TraceMethod::Get, 200, 10), (TraceMethod::Get, 101, 1)],
     );
 }
 
 #[test]
 fn malformed_header_sections_of_real_servers_are_readable() {
-    let mut talk = Talk::open();
-    talk.ask("GET /a b HTTP/1.0\nHost : A.example\nX-Long: a\n b\n\n");
-    talk.answer("HTTP/1.1 200\nContent-Length: 10\nContent-Length: 10\nno colon\n\n0123456789");
-    talk.ask(GET)
+    let mut conversation = Conversation::open();
+    conversation.ask("GET /a b HTTP/1.0\nHost : A.example\nX-Long: a\n b\n\n");
+    conversation
+        .answer("HTTP/1.1 200\nContent-Length: 10\nContent-Length: 10\nno colon\n\n0123456789");
+    conversation
+        .ask(GET)
         .answer("HTTP/1.0 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 3\r\n\r\nabc");
-    talk.ask(GET).answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n").close();
+    conversation.ask(GET).answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n").close();
     let get = TraceMethod::Get;
-    let rows = check(&talk, &[(get, 200, 10), (get, 200, 3), (get, 200, 1)]);
+    let rows = check(
+        &conversation,
+        &[(get, 200, 10), (get, 200, 3), (get, 200, 1)],
+    );
     assert_eq!(
         rows[0].target_text.as_deref(),
         Some("http://a.example/a%20b")
     );
-    assert_eq!(import_talk(&talk).1.repaired, 2);
+    assert_eq!(import_conversation(&conversation).1.repaired, 2);
 }
 
 #[test]
 fn connection_is_persistent_only_if_request_and_response_allow_it() {
     let check = |request: &str, response: &str, expected: bool| {
-        let mut talk = Talk::open();
-        talk.ask(&format!("GET / {request}\r\n\r\n"))
+        let mut conversation = Conversation::open();
+        conversation
+            .ask(&format!("GET / {request}\r\n\r\n"))
             .answer(&format!("{response}\r\nContent-Length: 0\r\n\r\n"))
             .close();
         assert_eq!(
-            import_talk(&talk).0[0].is_persistent_client,
+            import_conversation(&conversation).0[0].is_persistent_client,
             Some(expected),
             "{request} {response}"
         );
@@ -308,13 +346,13 @@ fn connection_is_persistent_only_if_request_and_response_allow_it() {
 #[test]
 fn variant_is_of_the_request_that_is_answered() {
     let variant = |encodings: [&str; 2]| {
-        let mut talk = Talk::open();
+        let mut conversation = Conversation::open();
         let request =
             |encoding| format!("GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: {encoding}\r\n\r\n");
-        talk.ask(&encodings.map(request).concat());
+        conversation.ask(&encodings.map(request).concat());
         let response = "HTTP/1.1 200 OK\r\nVary: accept-encoding\r\nContent-Length: 0\r\n\r\n";
-        talk.answer(response).answer(response).close();
-        let rows = import_talk(&talk).0;
+        conversation.answer(response).answer(response).close();
+        let rows = import_conversation(&conversation).0;
         assert_eq!(rows[0].vary, rows[1].vary);
         (rows[0].variant, rows[1].variant)
     };
@@ -325,22 +363,22 @@ fn variant_is_of_the_request_that_is_answered() {
 
 #[test]
 fn non_http_connection_is_counted_and_has_no_row() {
-    let mut ssh = Talk::open();
+    let mut ssh = Conversation::open();
     ssh.answer("SSH-2.0-OpenSSH\r\n")
         .ask("SSH-2.0-other\r\n")
         .answer("\x00\x01\x02")
         .close();
-    let mut tls = Talk::open();
+    let mut tls = Conversation::open();
     tls.ask("\x16\x03\x01\x00\x05hello")
         .answer("\x16\x03\x03")
         .close();
-    let mut smtp = Talk::open();
+    let mut smtp = Conversation::open();
     smtp.answer("220 mail\r\n")
         .ask("EHLO me\r\n")
         .answer("250 ok\r\n")
         .close();
-    for talk in [ssh, tls, smtp] {
-        let (rows, counts) = import_talk(&talk);
+    for conversation in [ssh, tls, smtp] {
+        let (rows, counts) = import_conversation(&conversation);
         assert_eq!(rows, []);
         assert_eq!(
             (counts.not_http, counts.requests, counts.connections),
@@ -352,8 +390,8 @@ fn non_http_connection_is_counted_and_has_no_row() {
 
 #[test]
 fn rows_are_given_in_order_of_arrival_not_of_completion() {
-    let mut long = Talk::open();
-    let mut short = Talk::between("192.0.2.8:50000", "198.51.100.1:80", 5, 6);
+    let mut long = Conversation::open();
+    let mut short = Conversation::between("192.0.2.8:50000", "198.51.100.1:80", 5, 6);
     long.ask(GET).answer(OK);
     short
         .later(100 * STEP_US)
@@ -361,7 +399,7 @@ fn rows_are_given_in_order_of_arrival_not_of_completion() {
         .answer(&format!("{OK}{CONTENT}"))
         .close();
     long.wait(10_000 * STEP_US).answer(CONTENT).close();
-    let (rows, counts) = import_talks(&[&short, &long]);
+    let (rows, counts) = import_conversations(&[&short, &long]);
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[0].arrival_us, START_US);
     assert!(rows[0].last_byte_us > rows[1].last_byte_us);
@@ -371,12 +409,12 @@ fn rows_are_given_in_order_of_arrival_not_of_completion() {
 
 #[test]
 fn unanswered_requests_are_held_up_to_a_limit() {
-    let mut talk = Talk::open();
+    let mut conversation = Conversation::open();
     for _ in 0..5_000 {
-        talk.send(Side::Client, GET.as_bytes());
+        conversation.send(Side::Client, GET.as_bytes());
     }
-    talk.close();
-    let (rows, counts) = import_talk(&talk);
+    conversation.close();
+    let (rows, counts) = import_conversation(&conversation);
     assert_eq!((rows.len(), counts.overdue), (5_000, 904));
     assert_eq!(
         (rows[0].aborted_by, rows[4_999].aborted_by),

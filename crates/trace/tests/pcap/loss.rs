@@ -3,20 +3,22 @@
 use weir_trace::import::pcap::Counts;
 use weir_trace::{AbortedBy, Row};
 
-use crate::talk::{CLIENT, SERVER, Segment, Side, Talk};
-use crate::{CONTENT, GET, OK, import_talk, import_talks};
+use crate::conversation::{CLIENT, Conversation, SERVER, Segment, Side};
+use crate::{CONTENT, GET, OK, import_conversation, import_conversations};
 
 /// Two transactions; the second is `/b`.
-fn two() -> Talk {
-    let mut talk = Talk::open();
-    talk.ask(GET)
+fn two() -> Conversation {
+    let mut conversation = Conversation::open();
+    conversation
+        .ask(GET)
         .answer(OK)
         .answer(&CONTENT[..5])
         .answer(&CONTENT[5..]);
-    talk.ask("GET /b HTTP/1.1\r\nHost: a.example\r\n\r\n")
+    conversation
+        .ask("GET /b HTTP/1.1\r\nHost: a.example\r\n\r\n")
         .answer(&format!("{OK}{CONTENT}"))
         .close();
-    talk
+    conversation
 }
 
 /// `two` after `change`: status, content and the side that ended it, of both.
@@ -24,9 +26,9 @@ fn check(
     change: impl FnOnce(&mut Vec<Segment>),
     expected: &[(Option<u16>, Option<u64>)],
 ) -> (Vec<Row>, Counts) {
-    let mut talk = two();
-    change(&mut talk.segments);
-    let (rows, counts) = import_talk(&talk);
+    let mut conversation = two();
+    change(&mut conversation.segments);
+    let (rows, counts) = import_conversation(&conversation);
     let said: Vec<_> = rows
         .iter()
         .map(|row| (row.status, row.received_bytes))
@@ -95,23 +97,26 @@ fn lost_header_section_costs_only_its_own_transaction() {
 #[test]
 fn response_is_not_matched_to_a_request_before_a_lost_one() {
     // three requests; the second request and the first response are not there
-    let mut talk = Talk::open();
+    let mut conversation = Conversation::open();
     for path in ["a", "b", "c"] {
-        talk.ask(&format!("GET /{path} HTTP/1.1\r\nHost: x\r\n\r\n"));
-        talk.answer(&format!(
+        conversation.ask(&format!("GET /{path} HTTP/1.1\r\nHost: x\r\n\r\n"));
+        conversation.answer(&format!(
             "HTTP/1.1 200 OK\r\nETag: \"{path}\"\r\nContent-Length: 1\r\n\r\n{path}"
         ));
     }
-    talk.close();
-    let data = |talk: &Talk, start: &str| {
-        talk.segments
+    conversation.close();
+    let data = |conversation: &Conversation, start: &str| {
+        conversation
+            .segments
             .iter()
             .position(|segment| segment.data.starts_with(start.as_bytes()))
             .unwrap()
     };
-    talk.segments.remove(data(&talk, "GET /b"));
-    talk.segments.remove(data(&talk, "HTTP/1.1"));
-    let (rows, counts) = import_talk(&talk);
+    conversation.segments.remove(data(&conversation, "GET /b"));
+    conversation
+        .segments
+        .remove(data(&conversation, "HTTP/1.1"));
+    let (rows, counts) = import_conversation(&conversation);
     let said: Vec<_> = rows
         .iter()
         .map(|row| (row.target_text.clone().unwrap(), row.status))
@@ -129,21 +134,24 @@ fn response_is_not_matched_to_a_request_before_a_lost_one() {
 
 #[test]
 fn missing_range_in_chunked_content_leaves_the_next_response_readable() {
-    let mut talk = Talk::open();
-    talk.ask(GET)
+    let mut conversation = Conversation::open();
+    conversation
+        .ask(GET)
         .answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n");
     // within a chunk: nothing is lost
-    talk.lose(Side::Server, 100).answer("\r\n5\r\n");
-    talk.answer("01234\r\n0\r\n\r\n")
+    conversation.lose(Side::Server, 100).answer("\r\n5\r\n");
+    conversation
+        .answer("01234\r\n0\r\n\r\n")
         .ask(GET)
         .answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n");
     // beyond its end: what is content and what is not cannot be told
-    talk.lose(Side::Server, 200)
+    conversation
+        .lose(Side::Server, 200)
         .answer("01234")
         .ask(GET)
         .answer(&format!("{OK}{CONTENT}"))
         .close();
-    let (rows, counts) = import_talk(&talk);
+    let (rows, counts) = import_conversation(&conversation);
     let said: Vec<_> = rows
         .iter()
         .map(|row| (row.status, row.received_bytes, row.aborted_by))
@@ -203,15 +211,17 @@ fn overlapping_segments_are_counted_once() {
 #[test]
 fn stream_continues_when_sequence_numbers_wrap() {
     for before in [0, 1, 5, 36, 37, 60] {
-        let mut talk = Talk::between(CLIENT, SERVER, u32::MAX - before, u32::MAX - before);
+        let mut conversation =
+            Conversation::between(CLIENT, SERVER, u32::MAX - before, u32::MAX - before);
         for _ in 0..3 {
-            talk.ask(GET)
+            conversation
+                .ask(GET)
                 .answer(OK)
                 .answer(&CONTENT[..5])
                 .answer(&CONTENT[5..]);
         }
-        talk.close();
-        let (rows, counts) = import_talk(&talk);
+        conversation.close();
+        let (rows, counts) = import_conversation(&conversation);
         assert_eq!(rows.len(), 3, "{before} before the wrap");
         assert!(rows.iter().all(|row| row.received_bytes == Some(10)));
         assert_eq!((counts.holes, counts.foreign, counts.again), (0, 0, 0));
@@ -236,15 +246,17 @@ fn keep_alive_probe_is_not_content() {
 
 #[test]
 fn connection_joined_midway_has_rows_without_sequence_or_set_up_time() {
-    let mut talk = Talk::joined(CLIENT, SERVER, 77, 88);
-    talk.send(Side::Server, b"the end of something")
+    let mut conversation = Conversation::joined(CLIENT, SERVER, 77, 88);
+    conversation
+        .send(Side::Server, b"the end of something")
         .send(Side::Client, b"")
         .ask(GET);
-    talk.answer(&format!("{OK}{CONTENT}"))
+    conversation
+        .answer(&format!("{OK}{CONTENT}"))
         .ask(GET)
         .answer(&format!("{OK}{CONTENT}"))
         .close();
-    let (rows, counts) = import_talk(&talk);
+    let (rows, counts) = import_conversation(&conversation);
     assert_eq!(rows.len(), 2);
     assert!(
         rows.iter()
@@ -254,12 +266,13 @@ fn connection_joined_midway_has_rows_without_sequence_or_set_up_time() {
     assert_eq!((counts.joined, counts.connections), (1, 0));
     assert_eq!(rows[0].request_us, Some(0));
     // joined at a response: it belongs to no request
-    let mut talk = Talk::joined(CLIENT, SERVER, 77, 88);
-    talk.answer(&format!("{OK}{CONTENT}"))
+    let mut conversation = Conversation::joined(CLIENT, SERVER, 77, 88);
+    conversation
+        .answer(&format!("{OK}{CONTENT}"))
         .ask(GET)
         .answer(&format!("{OK}{CONTENT}"))
         .close();
-    let (rows, counts) = import_talk(&talk);
+    let (rows, counts) = import_conversation(&conversation);
     assert_eq!((rows.len(), counts.orphans, counts.responses), (1, 1, 1));
     assert_eq!(rows[0].received_bytes, Some(10));
 }
@@ -302,7 +315,7 @@ fn reused_address_and_port_pair_is_a_new_connection() {
     let mut first = two();
     // the second begins before the first was closed
     first.segments.truncate(12);
-    let mut again = Talk::between(CLIENT, SERVER, 3_000_000_000, 70);
+    let mut again = Conversation::between(CLIENT, SERVER, 3_000_000_000, 70);
     again
         .later(2_000_000)
         .ask(GET)
@@ -313,7 +326,7 @@ fn reused_address_and_port_pair_is_a_new_connection() {
     again.segments.push(late);
     again.now_us += 1000;
     again.close();
-    let (rows, counts) = import_talks(&[&first, &again]);
+    let (rows, counts) = import_conversations(&[&first, &again]);
     assert_eq!(counts.connections, 2);
     let said: Vec<_> = rows
         .iter()
@@ -334,21 +347,21 @@ fn reused_address_and_port_pair_is_a_new_connection() {
 #[test]
 fn bytes_behind_a_missing_range_are_held_up_to_a_limit() {
     // no acknowledgement, and megabytes come: the hole is given up when more is held than may be
-    let mut talk = Talk::open();
-    talk.ask(GET).send(
+    let mut conversation = Conversation::open();
+    conversation.ask(GET).send(
         Side::Server,
         b"HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n",
     );
-    talk.lose(Side::Server, 1000);
+    conversation.lose(Side::Server, 1000);
     for _ in 0..2_999 {
-        talk.send(Side::Server, &[b'x'; 1000]);
+        conversation.send(Side::Server, &[b'x'; 1000]);
     }
-    let (rows, counts) = import_talk(&talk);
+    let (rows, counts) = import_conversation(&conversation);
     assert_eq!(rows[0].received_bytes, Some(3_000_000));
     assert_eq!((rows[0].aborted_by, counts.holes), (None, 1));
     // less than that is dropped at the end: it is not known to be received
-    talk.segments.truncate(500);
-    let (rows, counts) = import_talk(&talk);
+    conversation.segments.truncate(500);
+    let (rows, counts) = import_conversation(&conversation);
     assert_eq!((rows[0].received_bytes, counts.holes), (Some(0), 0));
     assert_eq!(counts.unacknowledged_bytes, 494_000);
 }

@@ -6,6 +6,7 @@
 )]
 
 mod bounds;
+mod conversation;
 mod ends;
 mod files;
 mod formats;
@@ -14,16 +15,15 @@ mod invariants;
 mod loss;
 mod proxied;
 mod random;
-mod talk;
 mod tshark;
 
 use weir_trace::Row;
 use weir_trace::import::Settings;
 use weir_trace::import::pcap::{Capture, Counts};
 
+use conversation::Conversation;
 use files::{ETHERNET, Writer, packets};
 use invariants::OPEN;
-use talk::Talk;
 
 /// The rows of a capture that is in order, and what was counted.
 fn import(file: &[u8]) -> (Vec<Row>, Counts) {
@@ -33,18 +33,18 @@ fn import(file: &[u8]) -> (Vec<Row>, Counts) {
 }
 
 /// The same of conversations, whose packets are in order of time.
-fn import_talks(talks: &[&Talk]) -> (Vec<Row>, Counts) {
-    let mut segments: Vec<_> = talks
+fn import_conversations(conversations: &[&Conversation]) -> (Vec<Row>, Counts) {
+    let mut segments: Vec<_> = conversations
         .iter()
-        .flat_map(|talk| talk.segments.clone())
+        .flat_map(|conversation| conversation.segments.clone())
         .collect();
     segments.sort_by_key(|segment| segment.time_us);
     import(&Writer { is_big: false }.classic(1, false, &packets(&segments, ETHERNET)))
 }
 
 /// The same of one conversation, in the order in which its segments stand there.
-fn import_talk(talk: &Talk) -> (Vec<Row>, Counts) {
-    import(&Writer { is_big: false }.classic(1, false, &packets(&talk.segments, ETHERNET)))
+fn import_conversation(conversation: &Conversation) -> (Vec<Row>, Counts) {
+    import(&Writer { is_big: false }.classic(1, false, &packets(&conversation.segments, ETHERNET)))
 }
 
 const GET: &str = "GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n";

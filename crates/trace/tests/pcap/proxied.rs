@@ -7,9 +7,9 @@ use std::path::Path;
 use weir_trace::Row;
 use weir_trace::import::{Import, Settings, open};
 
+use crate::conversation::{Conversation, Segment};
 use crate::files::{ETHERNET, Writer, packets};
 use crate::invariants::OPEN;
-use crate::talk::{Segment, Talk};
 use crate::{CONTENT, GET, OK};
 
 const PROXY: &str = "198.51.100.9:3128";
@@ -35,10 +35,10 @@ fn count(counts: impl IntoIterator<Item = (&'static str, u64)>, name: &str) -> u
     counts.get(name).copied().unwrap_or(0)
 }
 
-fn import_talks(talks: &[&Talk]) -> (Vec<Row>, Box<dyn Import>) {
-    let mut segments: Vec<Segment> = talks
+fn import_conversations(conversations: &[&Conversation]) -> (Vec<Row>, Box<dyn Import>) {
+    let mut segments: Vec<Segment> = conversations
         .iter()
-        .flat_map(|talk| talk.segments.clone())
+        .flat_map(|conversation| conversation.segments.clone())
         .collect();
     segments.sort_by_key(|segment| segment.time_us);
     let file = Writer { is_big: false }.classic(1, false, &packets(&segments, ETHERNET));
@@ -46,26 +46,27 @@ fn import_talks(talks: &[&Talk]) -> (Vec<Row>, Box<dyn Import>) {
 }
 
 /// A client that asks the proxy for `/a` after `later_us`, and has it all 100 ms after that.
-fn client(port: u16, later_us: i64) -> Talk {
-    let mut talk = Talk::between(&format!("192.0.2.7:{port}"), PROXY, 1000, 2000);
-    talk.later(later_us).ask(GET).wait(100_000);
-    talk.answer(&format!("{OK}{CONTENT}")).close();
-    talk
+fn client(port: u16, later_us: i64) -> Conversation {
+    let mut conversation = Conversation::between(&format!("192.0.2.7:{port}"), PROXY, 1000, 2000);
+    conversation.later(later_us).ask(GET).wait(100_000);
+    conversation.answer(&format!("{OK}{CONTENT}")).close();
+    conversation
 }
 
 /// The proxy asks the origin for the same; the origin takes 20 ms.
-fn next_hop(port: u16, later_us: i64) -> Talk {
-    let mut talk = Talk::between(&format!("198.51.100.9:{port}"), "203.0.113.1:80", 5, 6);
-    talk.later(later_us).ask(GET).wait(20_000);
-    talk.answer(&format!("{OK}{CONTENT}")).close();
-    talk
+fn next_hop(port: u16, later_us: i64) -> Conversation {
+    let mut conversation =
+        Conversation::between(&format!("198.51.100.9:{port}"), "203.0.113.1:80", 5, 6);
+    conversation.later(later_us).ask(GET).wait(20_000);
+    conversation.answer(&format!("{OK}{CONTENT}")).close();
+    conversation
 }
 
 #[test]
 fn next_hop_request_is_matched_to_the_client_request_that_caused_it() {
     // two miss one after the other, a third is answered without asking; the proxy asks once more
     // for itself
-    let talks = [
+    let conversations = [
         client(50_000, 0),
         client(50_001, 10_000),
         client(50_002, 500_000),
@@ -75,8 +76,8 @@ fn next_hop_request_is_matched_to_the_client_request_that_caused_it() {
         next_hop(40_001, 30_000),
         next_hop(40_002, 800_000),
     ];
-    let all: Vec<&Talk> = talks.iter().chain(&asked).collect();
-    let (rows, import) = import_talks(&all);
+    let all: Vec<&Conversation> = conversations.iter().chain(&asked).collect();
+    let (rows, import) = import_conversations(&all);
     assert_eq!(rows.len(), 3);
     let said = |row: &Row| {
         let times = (row.next_hop_setup_us, row.next_hop_response_us);
@@ -99,16 +100,16 @@ fn next_hop_request_is_matched_to_the_client_request_that_caused_it() {
 #[test]
 fn next_hop_request_for_another_target_or_after_the_end_is_unmatched() {
     let (asks, ends) = (client(50_000, 0), next_hop(40_000, 150_000));
-    let (rows, import) = import_talks(&[&asks, &ends]);
+    let (rows, import) = import_conversations(&[&asks, &ends]);
     assert_eq!((rows.len(), rows[0].next_hop_connection), (1, None));
     assert_eq!(count(import.met(), "requests-forwarded"), 0);
 
-    let mut other = Talk::between("198.51.100.9:40000", "203.0.113.1:80", 5, 6);
+    let mut other = Conversation::between("198.51.100.9:40000", "203.0.113.1:80", 5, 6);
     other
         .later(20_000)
         .ask("GET /b HTTP/1.1\r\nHost: a.example\r\n\r\n");
     other.answer(&format!("{OK}{CONTENT}")).close();
-    let (rows, import) = import_talks(&[&asks, &other]);
+    let (rows, import) = import_conversations(&[&asks, &other]);
     assert_eq!((rows.len(), rows[0].next_hop_connection), (1, None));
     assert_eq!(count(import.dropped().iter(), "next-hop-without-client"), 1);
 }

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use weir_trace::Row;
 
+use crate::conversation::{Conversation, Segment, Side};
 use crate::files::{Clock, ETHERNET, Writer, packets};
-use crate::talk::{Segment, Side, Talk};
 use crate::{import, invariants};
 
 /// One turn: a side and its bytes.
@@ -36,28 +36,28 @@ fn turns() -> Vec<Turn> {
 }
 
 /// The conversation in segments of these lengths, over and over, and then closed.
-fn sent(lengths: &[usize]) -> Talk {
-    let mut talk = Talk::open();
+fn sent(lengths: &[usize]) -> Conversation {
+    let mut conversation = Conversation::open();
     let mut lengths = lengths.iter().cycle();
     for (side, text) in turns() {
         let mut rest = &text[..];
         while !rest.is_empty() {
             let (now, later) = rest.split_at((*lengths.next().unwrap()).min(rest.len()));
-            talk.send(side, now);
+            conversation.send(side, now);
             rest = later;
         }
-        talk.send(side.other(), b"");
+        conversation.send(side.other(), b"");
     }
-    talk.close();
-    talk
+    conversation.close();
+    conversation
 }
 
 /// The same segments, some twice and each up to `window` places from its own. The handshake stays
 /// where it is: no side sends before it.
-fn stirred(talk: &Talk, window: usize, choices: &[u8]) -> Vec<Segment> {
+fn stirred(conversation: &Conversation, window: usize, choices: &[u8]) -> Vec<Segment> {
     let mut choices = choices.iter().copied().cycle().map(usize::from);
     let mut choose = |below: usize| choices.next().unwrap() % below;
-    let (handshake, rest) = talk.segments.split_at(3);
+    let (handshake, rest) = conversation.segments.split_at(3);
     let mut placed: Vec<(usize, Segment)> = Vec::new();
     for (at, segment) in rest.iter().enumerate() {
         for _ in 0..=choose(7) / 6 {
@@ -69,7 +69,7 @@ fn stirred(talk: &Talk, window: usize, choices: &[u8]) -> Vec<Segment> {
     let mut all: Vec<Segment> = handshake.iter().cloned().chain(stirred).collect();
     // a monitor's clock goes on whatever comes
     for (at, segment) in all.iter_mut().enumerate() {
-        segment.time_us = talk.segments[0].time_us + 1000 * i64::try_from(at).unwrap();
+        segment.time_us = conversation.segments[0].time_us + 1000 * i64::try_from(at).unwrap();
     }
     all
 }
@@ -166,19 +166,19 @@ proptest! {
     fn arbitrary_streams_are_read_with_all_invariants_holding(
         said in prop::collection::vec((any::<bool>(), prop::sample::select(PIECES.to_vec()), 0_u32..40, 0_u8..30), 0..60),
     ) {
-        let mut talk = Talk::open();
+        let mut conversation = Conversation::open();
         for (is_client, piece, lost, flags) in said {
             let side = if is_client { Side::Client } else { Side::Server };
             if lost > 30 {
-                talk.lose(side, lost);
+                conversation.lose(side, lost);
             }
-            talk.push(side, piece.as_bytes(), |segment| {
+            conversation.push(side, piece.as_bytes(), |segment| {
                 segment.is_fin = flags == 1;
                 segment.is_rst = flags == 2;
                 segment.is_syn = flags == 3;
             });
         }
-        invariants::capture(&file(&talk.segments));
+        invariants::capture(&file(&conversation.segments));
     }
 }
 

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use weir_trace::{AbortedBy, Row};
 
+use crate::conversation::{Conversation, Segment, Side};
 use crate::files::{ETHERNET, Writer, packets};
 use crate::import;
-use crate::talk::{Segment, Side, Talk};
 
 /// Where the captures and what was said of them are.
 fn folder() -> PathBuf {
@@ -199,7 +199,7 @@ fn mixed() -> Vec<u8> {
         |length: usize| format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
     let kilobyte = "0123456789abcdef".repeat(64);
 
-    let mut plain = Talk::between(&from(50_000), server, 1000, 2_000_000);
+    let mut plain = Conversation::between(&from(50_000), server, 1000, 2_000_000);
     plain.wait(40_000).ask(&get("/plain")).wait(60_000);
     plain
         .answer(&with_length(3072))
@@ -210,7 +210,7 @@ fn mixed() -> Vec<u8> {
         .answer("HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n")
         .close();
 
-    let mut turned = Talk::between(&from(50_001), server, 1 << 31, u32::MAX - 500);
+    let mut turned = Conversation::between(&from(50_001), server, 1 << 31, u32::MAX - 500);
     turned
         .later(7_000)
         .ask(&get("/turned"))
@@ -226,7 +226,7 @@ fn mixed() -> Vec<u8> {
         .answer("hello")
         .close();
 
-    let mut again = Talk::between(&from(50_002), server, 77, 99);
+    let mut again = Conversation::between(&from(50_002), server, 77, 99);
     again
         .later(13_000)
         .ask(&get("/again"))
@@ -244,7 +244,7 @@ fn mixed() -> Vec<u8> {
         .answer(&with_length(0))
         .close();
 
-    let mut posted = Talk::between(&from(50_003), server, 5, 6);
+    let mut posted = Conversation::between(&from(50_003), server, 5, 6);
     posted.later(21_000);
     posted.ask("POST /posted HTTP/1.1\r\nHost: a.example\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
     posted
@@ -258,14 +258,14 @@ fn mixed() -> Vec<u8> {
         .answer("0\r\n\r\n")
         .close();
 
-    let mut left = Talk::between(&from(50_004), server, 15, 16);
+    let mut left = Conversation::between(&from(50_004), server, 15, 16);
     left.later(33_000)
         .ask(&get("/left"))
         .answer(&with_length(9999))
         .answer(&kilobyte);
     left.rst(Side::Client);
 
-    let mut joined = Talk::joined(&from(50_005), server, 25, 26);
+    let mut joined = Conversation::joined(&from(50_005), server, 25, 26);
     joined
         .later(41_000)
         .ask(&get("/joined"))
@@ -273,8 +273,11 @@ fn mixed() -> Vec<u8> {
         .answer("four")
         .close();
 
-    let talks = [plain, turned, again, posted, left, joined];
-    let mut segments: Vec<Segment> = talks.into_iter().flat_map(|talk| talk.segments).collect();
+    let conversations = [plain, turned, again, posted, left, joined];
+    let mut segments: Vec<Segment> = conversations
+        .into_iter()
+        .flat_map(|conversation| conversation.segments)
+        .collect();
     segments.sort_by_key(|segment| segment.time_us);
     Writer { is_big: false }.classic(1, false, &packets(&segments, ETHERNET))
 }

@@ -28,7 +28,7 @@ pub(crate) enum Side {
 
 /// A connection under way. Each segment takes a millisecond.
 #[derive(Clone, Debug)]
-pub(crate) struct Talk {
+pub(crate) struct Conversation {
     pub(crate) segments: Vec<Segment>,
     pub(crate) now_us: i64,
     client: SocketAddr,
@@ -45,7 +45,7 @@ pub(crate) const STEP_US: i64 = 1000;
 pub(crate) const CLIENT: &str = "192.0.2.7:50000";
 pub(crate) const SERVER: &str = "198.51.100.1:80";
 
-impl Talk {
+impl Conversation {
     /// With its handshake.
     pub(crate) fn open() -> Self {
         Self::between(CLIENT, SERVER, 1000, 2_000_000)
@@ -58,16 +58,16 @@ impl Talk {
         client_first: u32,
         server_first: u32,
     ) -> Self {
-        let mut talk = Self::joined(client, server, client_first, server_first);
-        talk.push(Side::Client, b"", |segment| {
+        let mut conversation = Self::joined(client, server, client_first, server_first);
+        conversation.push(Side::Client, b"", |segment| {
             segment.is_syn = true;
             segment.acknowledgement = None;
         });
-        talk.client_next = talk.client_next.wrapping_add(1);
-        talk.push(Side::Server, b"", |segment| segment.is_syn = true);
-        talk.server_next = talk.server_next.wrapping_add(1);
-        talk.push(Side::Client, b"", |_| {});
-        talk
+        conversation.client_next = conversation.client_next.wrapping_add(1);
+        conversation.push(Side::Server, b"", |segment| segment.is_syn = true);
+        conversation.server_next = conversation.server_next.wrapping_add(1);
+        conversation.push(Side::Client, b"", |_| {});
+        conversation
     }
 
     /// Without a handshake.
