@@ -223,14 +223,16 @@ impl Members {
         }
     }
 
-    /// What [`Members::source`] would say of a client's request. Nothing is noted of it.
+    /// What [`Members::source`] would say of a client's request, without the nodes that are
+    /// `behind` in what was purged. Nothing is noted of it.
     pub fn preview(
         &mut self,
         now: Tick,
         target: TargetKey,
         requests: impl Fn(Place) -> u32,
+        behind: &[Place],
     ) -> OwnerPreview {
-        self.see(now, requests, |_| false);
+        self.see(now, requests, |place| behind.contains(&place));
         let request = RoutedRequest::new(target, 0);
         let (view, policy) = self.view();
         let choice = policy.preview(now, &view, &request);

@@ -61,7 +61,7 @@ pub use members::{KnownNode, Members, NodeReport, STATE_REPORT_MS};
 pub use ramp::RampMs;
 pub use response_time::PeakMean;
 pub use scope::Scope;
-pub use why::Why;
+pub use why::{PassedOver, Why};
 
 /// A route as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
-//! Why a next hop was chosen.
+//! Why a next hop was chosen, and why one was not.
 
+use crate::route::cluster::{Node, NodeState};
+use crate::route::policy::Costs;
 use weir_semantics::words;
 
 words! {
@@ -50,5 +52,69 @@ words! {
         PreviousOwner = "previous-owner",
         /// Its digest has the target, and the first in order is gone.
         Holder = "holder",
+    }
+}
+
+words! {
+    /// Why a node or a next hop is passed over for a target, wherever it stands in the order.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum PassedOver {
+        /// It failed, and is left alone for a while.
+        Ejected = "ejected",
+        /// It is no member any more.
+        Gone = "gone",
+        /// It drains: it takes no new targets.
+        Draining = "draining",
+        /// It is a front end, which keeps nothing.
+        FrontEnd = "front-end",
+        /// It has not been told all that was purged or changed.
+        Behind = "behind",
+        /// It has as many requests as the policy's bound lets it have.
+        AtBound = "at-bound",
+    }
+}
+
+impl PassedOver {
+    /// Why a choice that sees `node` so, with these costs, does not take it; `None` if it could.
+    #[must_use]
+    pub const fn of(node: &Node, costs: Costs) -> Option<Self> {
+        match node.state {
+            NodeState::Gone => Some(Self::Ejected),
+            NodeState::Draining => Some(Self::Draining),
+            NodeState::FrontEnd => Some(Self::FrontEnd),
+            NodeState::Joining | NodeState::In => match costs.balancing.units() {
+                None => Some(Self::AtBound),
+                Some(_) => None,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::route::cluster::NodeKey;
+    use crate::route::policy::Cost;
+
+    #[test]
+    fn node_that_takes_no_requests_or_has_as_many_as_it_may_is_passed_over() {
+        let check = |state, balancing, expected| {
+            let node = Node {
+                state,
+                ..Node::new(NodeKey(1))
+            };
+            let costs = Costs {
+                balancing,
+                ..Costs::default()
+            };
+            assert_eq!(PassedOver::of(&node, costs), expected, "{state:?}");
+        };
+        let finite = Cost::of(7);
+        check(NodeState::In, finite, None);
+        check(NodeState::Joining, finite, None);
+        check(NodeState::In, Cost::INFINITE, Some(PassedOver::AtBound));
+        check(NodeState::Gone, Cost::INFINITE, Some(PassedOver::Ejected));
+        check(NodeState::Draining, finite, Some(PassedOver::Draining));
+        check(NodeState::FrontEnd, finite, Some(PassedOver::FrontEnd));
     }
 }

@@ -211,6 +211,7 @@ fn route_table(route: &RouteReport) -> String {
         "locality",
         "replacement",
         "chosen",
+        "passed over",
     ]
     .map(str::to_owned);
     let rows = route.candidates.iter().map(|candidate| {
@@ -227,9 +228,10 @@ fn route_table(route: &RouteReport) -> String {
             cost(candidate.locality),
             cost(candidate.replacement),
             or_dash(candidate.chosen),
+            or_dash(candidate.passed_over),
         ]
     });
-    let rows: Vec<[String; 10]> = std::iter::once(titles).chain(rows).collect();
+    let rows: Vec<[String; 11]> = std::iter::once(titles).chain(rows).collect();
     let mut text = aligned(&rows);
     if route.is_copied {
         let _infallible = writeln!(

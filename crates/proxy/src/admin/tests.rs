@@ -143,6 +143,7 @@ impl Control for Fake {
             locality: None,
             replacement: Some(0),
             chosen: Some("in-turn"),
+            passed_over: None,
         };
         Ok(RouteReport {
             url: url.to_owned(),

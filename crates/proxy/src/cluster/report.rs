@@ -4,7 +4,9 @@ use crate::cluster::members::Cluster;
 use serde::Serialize;
 use weir_policy::Now;
 use weir_policy::route::policy::Costs;
-use weir_policy::route::{KnownNode, Node, NodeReport, OwnerPreview, Place, TargetKey, Why};
+use weir_policy::route::{
+    KnownNode, Node, NodeReport, NodeState, OwnerPreview, PassedOver, Place, TargetKey, Why,
+};
 
 /// A cluster as one node knows it. The names are those of the JSON form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -129,6 +131,9 @@ pub struct CandidateReport {
     pub replacement: Option<u64>,
     /// Why it is chosen, if it is.
     pub chosen: Option<&'static str>,
+    /// Why it is not chosen, wherever it stands in the order of the policy: `ejected`, `gone`,
+    /// `draining`, `front-end`, `behind` or `at-bound`; `None` if it could be.
+    pub passed_over: Option<&'static str>,
 }
 
 /// What a candidate is.
@@ -200,6 +205,10 @@ impl CandidateReport {
             locality: costs.locality.units(),
             replacement: costs.replacement.units(),
             chosen: chosen.map(Why::as_str),
+            passed_over: match chosen {
+                Some(_) => None,
+                None => PassedOver::of(node, costs).map(PassedOver::as_str),
+            },
         }
     }
 }
@@ -250,25 +259,38 @@ impl Cluster {
     }
 
     /// The nodes for a target, and whether each node that is asked for it keeps a copy.
-    /// `reads_waiting` are reads that wait for the disk of this one.
+    /// `reads_waiting` are reads that wait for the disk of this one, `behind` the nodes that may
+    /// have what was purged.
     pub(crate) fn candidates(
         &self,
         now: Now,
         target: TargetKey,
         reads_waiting: u32,
+        behind: &[Place],
     ) -> (Vec<CandidateReport>, bool) {
-        let OwnerPreview { owner, nodes } = self.state().preview(now, target, reads_waiting);
+        let preview = self.state().preview(now, target, reads_waiting, behind);
+        let OwnerPreview { owner, nodes } = preview;
         let known = self.state().known(now);
         let nodes = nodes.iter().zip(&known).zip(0..);
         let candidates = nodes.map(|(((node, costs), (known, _)), place)| {
             let place = Place(place);
             let chosen = owner.filter(|(owner, ..)| *owner == place);
             let hop = format!("http://{}", self.hop(place));
+            let chosen = chosen.map(|(.., why)| why);
+            let as_hop = CandidateReport::next_hop(hop, node, *costs, chosen);
+            let is_gone = known.state == NodeState::Gone;
+            // it is left out of the policy's view, as one that is gone
+            let passed_over = match (is_gone, known.ejected_for_ms) {
+                (true, None) => Some(PassedOver::Gone.as_str()),
+                (false, _) if behind.contains(&place) => Some(PassedOver::Behind.as_str()),
+                _ => as_hop.passed_over,
+            };
             CandidateReport {
                 kind: CandidateKind::Node,
                 name: Some(self.name(place).to_owned()),
                 state: state_word(known),
-                ..CandidateReport::next_hop(hop, node, *costs, chosen.map(|(.., why)| why))
+                passed_over,
+                ..as_hop
             }
         });
         let is_copied = owner.is_some_and(|(_, is_copied, _)| is_copied);

@@ -106,12 +106,18 @@ impl ClusterState {
     }
 
     /// Where a client's request for `target` would be sent, and what the policy sees of each node,
-    /// by place. The policy notes nothing of it.
-    pub(super) fn preview(&self, now: Now, target: TargetKey, reads_waiting: u32) -> OwnerPreview {
+    /// by place; those that are `behind` are left out. The policy notes nothing of it.
+    pub(super) fn preview(
+        &self,
+        now: Now,
+        target: TargetKey,
+        reads_waiting: u32,
+        behind: &[Place],
+    ) -> OwnerPreview {
         let mut members = self.members();
         let waiting = self.waiting.load(Ordering::Relaxed);
         members.set_own_pressure(waiting.saturating_add(reads_waiting));
-        members.preview(now.tick, target, |place| self.requests(place))
+        members.preview(now.tick, target, |place| self.requests(place), behind)
     }
 
     /// What is known of each node, by place, with the requests of this node there.

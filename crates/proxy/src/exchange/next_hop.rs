@@ -21,7 +21,7 @@ use weir_policy::connections::HopId;
 use weir_policy::route::{Choice, NodeKey, Outcome, Routes, Why};
 use weir_semantics::ProxyError;
 
-pub(crate) use lateral::{Decline, LateralAnswer, LateralFetch, PeerSource};
+pub(crate) use lateral::{Decline, LateralAnswer, LateralFetch, PeerSource, places_behind};
 pub(crate) use proxy_hop::ProxyHop;
 use route_request::{HopTable, Outstanding, ResponseTimer, RouteHop, Timing};
 

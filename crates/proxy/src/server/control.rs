@@ -11,6 +11,7 @@ use crate::cluster::Lead;
 use crate::cluster::purges::valid_since_file::ValidSinceFile;
 use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::{self, AdminAddress, Config, ListenerKind, Mode};
+use crate::exchange::next_hop::places_behind;
 use crate::host::operator;
 use crate::log::client::{ForPeers, ListenerFacts};
 use crate::modules::loaded::LoadedModules;
@@ -490,7 +491,9 @@ impl Control {
         if let Some(cluster) = settings.cluster() {
             let key = TargetKey(key_of(mode, &target, cluster.target_secret()).0);
             let reads_waiting = self.shared.reads_waiting();
-            (report.candidates, report.is_copied) = cluster.candidates(now, key, reads_waiting);
+            let behind = places_behind(&self.shared.cluster_purges, &cluster);
+            (report.candidates, report.is_copied) =
+                cluster.candidates(now, key, reads_waiting, &behind);
             report.node = cluster.report(now, 0).node;
         }
         if mode == Mode::Gateway {

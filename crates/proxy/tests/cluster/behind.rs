@@ -1,5 +1,6 @@
 //! Members that have not been told of a purge, while other nodes can reach them.
 
+use crate::health::passed_over;
 use crate::nodes::{Nodes, get, member, start_node};
 use crate::purges::{Versions, fill, post, purge_url};
 use crate::support::{Head, PATIENCE, Running, ScriptedOrigin, span, tell_to_validate};
@@ -107,6 +108,9 @@ fn node_that_was_told_takes_nothing_from_one_that_was_not() {
     let version = versions.of(&posted).to_string();
     wait_for_the_end_of_holds(&cluster, Duration::ZERO);
     assert_eq!(cluster.get(2, &posted).text(), "0", "nothing has told it");
+    // node b can reach it
+    let nodes = passed_over(&cluster.nodes[1]);
+    assert_eq!(nodes, [None, None, Some("behind")]);
     for at in [1, 0] {
         assert_eq!(cluster.get(at, &posted).text(), version, "node {at}");
     }

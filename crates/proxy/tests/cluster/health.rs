@@ -110,6 +110,29 @@ fn node_that_drains_is_asked_for_nothing_from_then_on_until_it_says_otherwise() 
     assert!(status.contains("weir;hit"), "node c has it: {status}");
 }
 
+/// Why the members are passed over for a target at `node`, in the order of their names.
+pub(crate) fn passed_over(node: &Running) -> Vec<Option<&'static str>> {
+    let route = node.control().route(None, "http://a.example/x");
+    let route = route.expect("a route");
+    let nodes = route.candidates.iter().filter(|it| it.name.is_some());
+    nodes.map(|it| it.passed_over).collect()
+}
+
+#[test]
+fn route_of_a_url_says_which_nodes_are_passed_over_and_why() {
+    let cluster = Nodes::start(fresh);
+    let node = &cluster.nodes[0];
+    assert_eq!(passed_over(node), [None, None, None]);
+    let closed = ClosedPort::hold().expect("a port");
+    node.reload(|config| config.cluster.members[2] = member("c", closed.address()));
+    ask_often(&cluster, 0);
+    assert!(cluster.nodes[1].control().set_draining(true));
+    wait_for_state(node, "c", &["gone"]);
+    wait_for_state(node, "b", &["draining"]);
+    assert_eq!(passed_over(node), [None, Some("draining"), Some("ejected")]);
+    assert_eq!(passed_over(&cluster.nodes[1])[1], Some("draining"));
+}
+
 #[test]
 fn node_that_is_silent_about_a_request_is_asked_how_it_is_and_gone_if_it_is_silent_again() {
     let cluster = Nodes::start(fresh);

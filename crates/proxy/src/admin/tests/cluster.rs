@@ -93,7 +93,7 @@ fn route_of_a_url_lists_candidates_with_costs() {
             assert!(text.contains(part), "no `{part}` in {text}");
         }
     };
-    let row = "next-hop  -     http://127.0.0.1:8000  in     1       2     0          infinite  0            in-turn\n\
+    let row = "next-hop  -     http://127.0.0.1:8000  in     1       2     0          infinite  0            in-turn  -\n\
         each node";
     check("?url=http://a/", 200, &[row]);
     let last = "a copy\nnever sent to the host of the URL\n";

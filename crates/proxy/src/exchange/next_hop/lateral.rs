@@ -74,16 +74,7 @@ impl PeerSource {
             let key_of = |secret: &Secret| key_of(request.mode, &target, secret);
             shared.digests.holds(&cluster, cluster.name(place), key_of)
         };
-        let behind: Vec<Place> = if shared
-            .cluster_purges
-            .is_any_behind(Arc::as_ptr(&cluster).addr())
-        {
-            let others = cluster.other_places();
-            let is_behind = |place: &Place| shared.cluster_purges.is_behind(cluster.name(*place));
-            others.filter(is_behind).collect()
-        } else {
-            Vec::new()
-        };
+        let behind = places_behind(&shared.cluster_purges, &cluster);
         let asks = asks.with_holds(&holds).without(&behind);
         let hashed = TargetKey(key_of(request.mode, &target, cluster.target_secret()).0);
         let reads_waiting = shared.reads_waiting();
@@ -225,6 +216,16 @@ pub(crate) enum LateralAnswer {
     Declined(Decline),
     /// Not that of a member, or of one that takes this node for a stranger.
     Stranger,
+}
+
+/// The other nodes that may have what was purged: they are asked for nothing.
+pub(crate) fn places_behind(purges: &ClusterPurges, cluster: &Arc<Cluster>) -> Vec<Place> {
+    if !purges.is_any_behind(Arc::as_ptr(cluster).addr()) {
+        return Vec::new();
+    }
+    let others = cluster.other_places();
+    let is_behind = |place: &Place| purges.is_behind(cluster.name(*place));
+    others.filter(is_behind).collect()
 }
 
 /// Whose request it is; `None` if it is of a node that is none of the cluster now.
