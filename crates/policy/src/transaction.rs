@@ -212,6 +212,11 @@ impl Transaction {
         self.verdict.from_disk = true;
     }
 
+    /// What was found may have been purged: its facts are those of what must be validated.
+    pub const fn found_that_may_be_purged(&mut self) {
+        self.verdict.may_be_purged = true;
+    }
+
     /// What was found on disk could not be read after all: as if nothing had been found, and not
     /// validated.
     pub fn lost(&mut self, now: Now) -> Commands {

@@ -13,6 +13,14 @@ pub const FROM_DISK: (&str, &str) = (
     "The stored response, or its content, came from disk and not from memory.",
 );
 
+/// The detail of a request for which a stored response is validated for a reason of the cluster,
+/// and its meaning.
+pub const MAY_BE_PURGED: (&str, &str) = (
+    "may-be-purged",
+    "What is stored may have been purged: this node of a cluster has lost touch with the log of \
+     purges, or has missed purges. It is validated before each use, however fresh it is.",
+);
+
 /// What happened to one request, complete when its transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -29,6 +37,9 @@ pub struct Verdict {
     pub ttl: Option<i64>,
     /// Whether the stored response, or its content, came from disk and not from memory.
     pub from_disk: bool,
+    /// Whether the stored response may have been purged, so that it is validated although it is
+    /// fresh.
+    pub may_be_purged: bool,
 }
 
 /// How a request was answered.
@@ -186,6 +197,7 @@ impl Verdict {
             storing: None,
             ttl: None,
             from_disk: false,
+            may_be_purged: false,
         }
     }
 
@@ -231,13 +243,14 @@ impl Verdict {
         }
     }
 
-    /// The finer reason: of the handling, else that a hit came from disk, else why the response was
-    /// not stored.
+    /// The finer reason: of the handling, else that a hit came from disk or that what is stored may
+    /// have been purged, else why the response was not stored.
     #[must_use]
     pub const fn detail(&self) -> Option<&'static str> {
         match (self.handling.detail(), self.handling, self.storing) {
             (Some(detail), ..) => Some(detail),
             (None, Handling::Hit(_), _) if self.from_disk => Some(FROM_DISK.0),
+            (None, Handling::Forward(Fwd::Stale), _) if self.may_be_purged => Some(MAY_BE_PURGED.0),
             (None, _, Some(Storing::NotStored(why))) => Some(why.as_str()),
             (None, ..) => None,
         }

@@ -27,7 +27,7 @@ use weir_policy::route::{
     AGREED, Balancing, EjectionRules, NoRoute, NodeKey, RampMs, RouteHop, RouteId, RouteSpec,
     Routes,
 };
-use weir_policy::{Now, Rules, StoredFacts};
+use weir_policy::{Now, Rules, StoredFacts, Transaction};
 use weir_semantics::{DecidedBy, DeltaSeconds, Heuristic, Target, TargetedFields};
 use weir_wire::{HeadLimits, Version};
 
@@ -195,14 +195,20 @@ impl Settings {
     }
 
     /// The facts of a stored response for a use now: what was stored before this node had lost
-    /// touch with the log of purges must be validated. Part of the way of every hit.
+    /// touch with the log of purges must be validated, and `tx` notes that. Part of the way of
+    /// every hit.
     #[inline]
-    pub(crate) fn facts_now<'f>(&self, facts: &'f StoredFacts) -> Cow<'f, StoredFacts> {
+    pub(crate) fn facts_now<'f>(
+        &self,
+        tx: &mut Transaction,
+        facts: &'f StoredFacts,
+    ) -> Cow<'f, StoredFacts> {
         if self
             .membership
             .valid_since
             .must_validate(facts.response_tick)
         {
+            tx.found_that_may_be_purged();
             Cow::Owned(facts.to_be_validated())
         } else {
             Cow::Borrowed(facts)

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::snapshot::{compare, finish, folder, weir, whole};
 use weir_measure::{BUCKETS, Family, Kind, Label, Metric, NamedFamily, RESPONSE_TIME_HELP, Source};
 use weir_policy::catalog::Refusal;
-use weir_policy::verdict::FROM_DISK;
+use weir_policy::verdict::{FROM_DISK, MAY_BE_PURGED};
 use weir_policy::{Hit, NotStored, RefuseReason, StaleReason, Uncachable1998};
 use weir_semantics::{Fwd, NotStorable, ProxyError};
 
@@ -215,6 +215,12 @@ fn cache_status() -> String {
         "Hits",
         "A fresh response from memory has no detail.",
         &hits,
+    );
+    section(
+        &mut page,
+        "Validated for the cluster",
+        "With `fwd=stale`.",
+        &[MAY_BE_PURGED],
     );
     for (title, text, words) in DETAILS {
         section(&mut page, title, text, words);

@@ -97,6 +97,7 @@ fn collapsed_request_is_reported_as_collapsed_with_its_forward_reason() {
             storing: None,
             ttl: Some(60),
             from_disk: false,
+            may_be_purged: false,
         };
         assert_eq!(verdict.handling.as_str(), "collapsed");
         assert_eq!(verdict.reason(), Some(fwd.as_str()));
@@ -113,4 +114,22 @@ fn collapsed_request_is_reported_as_collapsed_with_its_forward_reason() {
         assert_eq!(alone.handling.as_str(), fwd.as_str());
         assert_eq!(alone.cache_status("weir").collapsed, None);
     }
+}
+
+#[test]
+fn what_may_have_been_purged_is_the_detail_of_its_validation_alone() {
+    let verdict = |handling, may_be_purged| Verdict {
+        handling,
+        may_be_purged,
+        storing: Some(Storing::NotStored(NotStored::Useless)),
+        ..Verdict::new()
+    };
+    let stale = Handling::Forward(Fwd::Stale);
+    assert_eq!(verdict(stale, true).detail(), Some("may-be-purged"));
+    assert_eq!(verdict(stale, false).detail(), Some("no-lifetime"));
+    // the client wants it validated anyway
+    let request = Handling::Forward(Fwd::Request);
+    assert_eq!(verdict(request, true).detail(), Some("no-lifetime"));
+    let refused = Handling::Refused(RefuseReason::MustRevalidate);
+    assert_eq!(verdict(refused, true).detail(), Some("must-revalidate"));
 }

@@ -492,7 +492,7 @@ pub(crate) fn found(
     if !response.body.is_in_memory() {
         tx.found_on_disk();
     }
-    let facts = &settings.facts_now(&response.facts);
+    let facts = &settings.facts_now(tx, &response.facts);
     let event = if response.body.is_whole() {
         Event::Found(facts)
     } else {

@@ -239,8 +239,10 @@ async fn look_up_stored(
     if !response.body.is_whole() {
         return None;
     }
+    let facts = exchange
+        .settings
+        .facts_now(&mut exchange.tx, &response.facts);
     let before = exchange.tx;
-    let facts = exchange.settings.facts_now(&response.facts);
     let commands = exchange.tx.joined(now, &facts, JoinKind::Waited);
     if let Some(Command::Serve(serving)) = commands.first() {
         let Ok(ready) = stored::ready(stream, exchange, &response).await else {

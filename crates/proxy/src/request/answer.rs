@@ -172,6 +172,7 @@ impl Answer {
             storing: None,
             ttl: None,
             from_disk: false,
+            may_be_purged: false,
         }
     }
 

@@ -52,6 +52,7 @@ fn verdict(handling: Handling, fwd_status: Option<u16>) -> Verdict {
         storing: Some(Storing::Stored),
         ttl: None,
         from_disk: false,
+        may_be_purged: false,
     }
 }
 
