@@ -53,7 +53,7 @@ pub use crate::host::stored::listing::{StoredVariantInfo, StoredVariants};
 pub use purge::{MemberPurge, PurgeCall, PurgeFailure, PurgeReach, PurgeReport};
 pub use socket::AdminSocket;
 pub use stored::{BOTH_MODES, StoredCall, StoredReply};
-pub(crate) use token::read_private;
+pub(crate) use token::{TOKEN_LINE_BYTES_MAX, read_private};
 pub use token::{Token, TokenError};
 
 /// Bytes of a request body: a URL and a little JSON around it.

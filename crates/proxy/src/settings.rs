@@ -186,8 +186,8 @@ impl Settings {
 
     /// The same with what `cluster.secret_file` holds: clients cannot choose targets that go to one
     /// next hop of a route.
-    pub(crate) fn with_cluster_secret(self, secret: Option<&str>) -> Self {
-        if let Some(key) = ClusterSecret::new(secret).route_key() {
+    pub(crate) fn with_cluster_secret(self, secret: &ClusterSecret) -> Self {
+        if let Some(key) = secret.route_key() {
             let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
             routes.hash_targets_under(key);
         }

@@ -8,7 +8,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_policy::route::{DigestReader, HoldsIt, SealedKey};
+use weir_policy::route::{DigestKeys, DigestReader, HoldsIt, SealedKey};
 use weir_policy::{Digest, Secret};
 
 /// Bytes in front of the keys of a message with additions.
@@ -18,7 +18,10 @@ const KIND: usize = 9;
 
 fn check(reader: &mut DigestReader, message: &[u8]) {
     let before = reader.version();
-    let open = |_, key: &SealedKey| (key.check == [0; 16]).then_some(Secret(key.masked));
+    let open = |_, key: &SealedKey| {
+        let [store, tags] = [Secret(key.masked); 2];
+        (key.check == [0; 16]).then_some(DigestKeys { store, tags })
+    };
     match reader.take(message, open) {
         Err(_) => assert_eq!(reader.version(), before),
         Ok(()) => {

@@ -46,8 +46,8 @@ use splitmix::SplitMix;
 use weir_semantics::words;
 
 pub use cache_digest::{
-    ADDITIONS_MAX, Applied, CacheDigest, DIGEST_BYTES_MAX, DigestError, DigestReader, DigestUpdate,
-    DigestVersion, DigestWriter, IncomingDigest, RESPONSES_MAX, SealedKey, tag_key,
+    ADDITIONS_MAX, Applied, CacheDigest, DIGEST_BYTES_MAX, DigestError, DigestKeys, DigestReader,
+    DigestUpdate, DigestVersion, DigestWriter, IncomingDigest, RESPONSES_MAX, SealedKey, tag_key,
 };
 pub use cluster::{
     ClusterView, HoldsIt, Load, NODES_MAX, Node, NodeKey, NodeState, Place, TargetKey, Weight,

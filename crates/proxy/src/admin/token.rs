@@ -13,6 +13,8 @@ use std::path::Path;
 const TOKEN_BYTES_MIN: usize = 16;
 /// Most bytes of a token: it has to fit into a request head with the rest.
 const TOKEN_BYTES_MAX: usize = 1024;
+/// The same with a line end, and one byte that is too many.
+pub(crate) const TOKEN_LINE_BYTES_MAX: usize = TOKEN_BYTES_MAX + 3;
 
 /// A token, which is never shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -93,23 +95,29 @@ impl Token {
     ///
     /// Each [`TokenError`].
     pub fn read(path: &Path) -> Result<Self, TokenError> {
-        Self::of_text(&read_private(path)?)
+        let text = read_private(path, TOKEN_LINE_BYTES_MAX)?;
+        let line = text.strip_suffix(b"\n").unwrap_or(&text);
+        Self::of_line(line).map_err(|(_, error)| error)
     }
 
-    fn of_text(text: &[u8]) -> Result<Self, TokenError> {
-        let line = text.strip_suffix(b"\n").unwrap_or(text);
+    /// The token in a line without its line feed.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, and at which byte of the line, from 0 on.
+    pub(crate) fn of_line(line: &[u8]) -> Result<Self, (usize, TokenError)> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.len() > TOKEN_BYTES_MAX {
-            return Err(TokenError::Long);
+            return Err((TOKEN_BYTES_MAX, TokenError::Long));
         }
         if line.len() < TOKEN_BYTES_MIN {
-            return Err(TokenError::Short(line.len()));
+            return Err((line.len(), TokenError::Short(line.len())));
         }
         let end = line.iter().rposition(|byte| *byte != b'=').unwrap_or(0);
         let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(byte);
-        match str::from_utf8(line) {
-            Ok(line_text) if line[..=end].iter().all(fits) => Ok(Self(line_text.into())),
-            _ => Err(TokenError::Text),
+        match line[..=end].iter().position(|byte| !fits(byte)) {
+            Some(at) => Err((at, TokenError::Text)),
+            None => Ok(Self(line.iter().map(|byte| char::from(*byte)).collect())),
         }
     }
 
@@ -133,12 +141,12 @@ impl Token {
     }
 }
 
-/// The text in a file that its owner alone can read.
+/// The text in a file that its owner alone can read, up to `bytes_max`.
 ///
 /// # Errors
 ///
 /// [`TokenError::Io`], [`TokenError::NoFile`] or [`TokenError::Open`].
-pub(crate) fn read_private(path: &Path) -> Result<Vec<u8>, TokenError> {
+pub(crate) fn read_private(path: &Path, bytes_max: usize) -> Result<Vec<u8>, TokenError> {
     // a FIFO would make us wait for a writer
     let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = OpenOptions::new()
@@ -155,13 +163,12 @@ pub(crate) fn read_private(path: &Path) -> Result<Vec<u8>, TokenError> {
     if mode & 0o077 != 0 {
         return Err(TokenError::Open(mode));
     }
-    read_text(file)
+    read_text(file, bytes_max)
 }
 
-fn read_text(file: File) -> Result<Vec<u8>, TokenError> {
+fn read_text(file: File, bytes_max: usize) -> Result<Vec<u8>, TokenError> {
     let mut text = Vec::new();
-    // a line end, and one byte that is too many
-    file.take(TOKEN_BYTES_MAX as u64 + 3)
+    file.take(bytes_max as u64)
         .read_to_end(&mut text)
         .map_err(TokenError::Io)?;
     Ok(text)

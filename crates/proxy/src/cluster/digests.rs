@@ -9,11 +9,11 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use weir_policy::Digest;
 use weir_policy::route::{
     Applied, DigestError, DigestReader, DigestUpdate, DigestVersion, DigestWriter, HoldsIt,
-    RESPONSES_MAX,
+    RESPONSES_MAX, tag_key,
 };
+use weir_policy::{Digest, Secret};
 use weir_store::MemoryStore;
 
 /// What a request for a digest asks for; the version that is known is behind it.
@@ -55,6 +55,8 @@ pub(crate) struct ForgottenDigest(
 struct OwnDigest {
     /// Its node's name: a reload may change that.
     node: Box<str>,
+    /// The key of its tags: a reload may change the cluster's secret, of which it is made.
+    key: Secret,
     writer: DigestWriter,
     walked: Instant,
 }
@@ -69,9 +71,7 @@ impl Digests {
         known: Option<DigestVersion>,
     ) -> Vec<u8> {
         let mut own = lock(&self.own);
-        let digest = own
-            .take()
-            .filter(|digest| *digest.node == *cluster.own_name());
+        let digest = own.take().filter(|digest| digest.is_of(cluster));
         let digest = match digest {
             Some(digest) if digest.walked.elapsed() < WALK_PAUSE => digest,
             digest => OwnDigest::walk(digest.map(|digest| digest.writer), cluster, store),
@@ -102,20 +102,16 @@ impl Digests {
 
     /// Whether `node` holds the response of a target; `key_of` makes the key of a store with this
     /// secret.
-    pub(crate) fn holds(
-        &self,
-        cluster: &Cluster,
-        node: &str,
-        key_of: impl FnOnce(&weir_policy::Secret) -> Digest,
-    ) -> HoldsIt {
+    pub(crate) fn holds(&self, node: &str, key_of: impl FnOnce(&Secret) -> Digest) -> HoldsIt {
         let Some(reader) = self.reader(node) else {
             return HoldsIt::Unknown;
         };
         let reader = lock(&reader);
-        let Some(secret) = reader.secret() else {
+        let Some(keys) = reader.keys() else {
             return HoldsIt::Unknown;
         };
-        reader.holds(cluster.digest_key_of(key_of(secret).0))
+        // of the secret that the node had when it began this digest
+        reader.holds(tag_key(&keys.tags, key_of(&keys.store).0))
     }
 
     /// Forgets the digests of nodes for which `is_kept` is `false`: what is left of them, which is
@@ -176,6 +172,11 @@ impl Drop for Making {
 }
 
 impl OwnDigest {
+    /// Whether it is of this node with this secret.
+    fn is_of(&self, cluster: &Cluster) -> bool {
+        *self.node == *cluster.own_name() && self.key.0 == cluster.digest_key().0
+    }
+
     /// The digest of what `store` holds now: `writer`, as far as it can be added to.
     fn walk(writer: Option<DigestWriter>, cluster: &Cluster, store: &MemoryStore) -> Self {
         let mut held = 0;
@@ -194,6 +195,7 @@ impl OwnDigest {
         let writer = writer.unwrap_or_else(|| begin(cluster, store, held));
         Self {
             node: cluster.own_name().into(),
+            key: *cluster.digest_key(),
             writer,
             walked: Instant::now(),
         }

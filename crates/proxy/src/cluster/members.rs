@@ -9,7 +9,9 @@ use std::sync::Arc;
 use weir_cluster::MemberList;
 use weir_net::next_hops::HopKey;
 use weir_policy::route::policy::PolicyKind;
-use weir_policy::route::{Balancing, NodeKey, NodeState, Place, SealedKey, Weight, tag_key};
+use weir_policy::route::{
+    Balancing, DigestKeys, NodeKey, NodeState, Place, SealedKey, Weight, tag_key,
+};
 use weir_policy::{Digest, Secret};
 use weir_semantics::{FieldLine, PEER_FIELD, PeerReport, PeerRequest, lines_named};
 use weir_wire::RequestHead;
@@ -248,18 +250,28 @@ impl Cluster {
     /// Whether `proof` proves that `content` says what `node` wants this node to purge.
     pub(crate) fn are_purges_proved(&self, node: &str, content: &str, proof: &str) -> bool {
         let own = &self.member(self.own).name;
-        self.secret.purges_proof(node, own, content).is(proof)
+        self.secret.are_purges_proved((node, own), content, proof)
     }
 
     /// What proves that `content` is the answer of `from` to a message of `to` with `nonce`, one of
     /// which is this node.
     pub(crate) fn purge_answer_proof(
         &self,
-        (from, to): (&str, &str),
+        names: (&str, &str),
         nonce: &str,
         content: &str,
     ) -> Proof {
-        self.secret.purge_answer_proof(from, to, nonce, content)
+        self.secret.purge_answer_proof(names, nonce, content)
+    }
+
+    /// Whether `proof` proves that `content` is such an answer.
+    pub(crate) fn is_purge_answer_proved(
+        &self,
+        names: (&str, &str),
+        nonce: &str,
+        answer: (&str, &str),
+    ) -> bool {
+        self.secret.is_purge_answer_proved(names, nonce, answer)
     }
 
     /// The name of this node.
@@ -298,8 +310,8 @@ impl Cluster {
             lines: received(fields),
         };
         let to = (self.own_name(), nonce);
-        let proof = self.secret.response_proof(to, &report, head)?;
-        (report.node == self.name(place) && proof.is(report.proof)).then_some(report)
+        let is_proved = self.secret.is_response_proved(to, &report, head);
+        (is_proved && report.node == self.name(place)).then_some(report)
     }
 
     /// Appends the field line of a response of this node to `asked`, a request of another one, to
@@ -349,7 +361,7 @@ impl Cluster {
         all.filter(|place| *place != self.own)
     }
 
-    /// The key in a digest of what has this tag in its node's store.
+    /// The key in the digest of this node of what has this tag in its store.
     pub(crate) fn digest_key_of(&self, tag: u64) -> Digest {
         tag_key(&self.digest_key, tag)
     }
@@ -359,8 +371,18 @@ impl Cluster {
         self.secret.seal(self.own_name(), epoch, secret)
     }
 
+    /// The key under which tags in the digest of this node are hashed.
+    pub(crate) const fn digest_key(&self) -> &Secret {
+        &self.digest_key
+    }
+
     /// What `node` has sealed for its digest of `epoch`.
-    pub(crate) fn open_digest(&self, node: &str, epoch: u64, key: &SealedKey) -> Option<Secret> {
+    pub(crate) fn open_digest(
+        &self,
+        node: &str,
+        epoch: u64,
+        key: &SealedKey,
+    ) -> Option<DigestKeys> {
         self.secret.open(node, epoch, key)
     }
 
@@ -454,8 +476,7 @@ fn is_proved_request(
         start: [head.method.as_bytes(), head.target.as_bytes()],
         lines: received(head.fields),
     };
-    let proof = secret.request_proof(to, asked, proved);
-    proof.is_some_and(|proof| proof.is(asked.proof))
+    secret.is_request_proved(to, asked, proved)
 }
 
 /// Appends the line with `report` and its proof.

@@ -158,11 +158,11 @@ impl Membership {
 
     /// Puts the cluster of a valid configuration in force; `secret` is what `cluster.secret_file`
     /// holds. Members from elsewhere than the configuration stay until [`Self::follow`] has others.
-    pub(crate) fn configure(&self, config: &Config, secret: Option<&str>) {
+    pub(crate) fn configure(&self, config: &Config, secret: &ClusterSecret) {
         let mut inner = self.inner();
         inner.terms = config.cluster.exists().then(|| ClusterTerms {
             balancing: config.cluster.constants().balancing(config.cluster.policy),
-            secret: ClusterSecret::new(secret),
+            secret: secret.clone(),
         });
         inner.join_ms = config.cluster.join_time.as_millis();
         if config.cluster.source == MembersSource::Config {
@@ -545,7 +545,7 @@ mod tests {
         let membership = Arc::new(Membership::default());
         let mut config = Config::default();
         config.cluster.source = "file:m.toml".parse().unwrap();
-        membership.configure(&config, secret);
+        membership.configure(&config, &ClusterSecret::new(secret));
         membership
     }
 
@@ -627,7 +627,7 @@ mod tests {
         let mut config = Config::default();
         config.cluster.source = "file:m.toml".parse().unwrap();
         config.cluster.join_time = "10s".parse().unwrap();
-        membership.configure(&config, None);
+        membership.configure(&config, &ClusterSecret::new(None));
         let sink = sink(&membership, 0);
         let state = |expected: &str| {
             let report = membership.report(NOW, 0).unwrap();

@@ -11,8 +11,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 use std::hint::black_box;
+use std::iter;
 use weir_policy::Secret;
-use weir_policy::route::SealedKey;
+use weir_policy::route::{DigestKeys, SealedKey};
 use weir_semantics::{PeerReport, PeerRequest};
 
 /// What is signed begins with its purpose: no proof is of use for another one.
@@ -29,9 +30,17 @@ const OF_ROUTES: &str = "weir route targets 1";
 /// Bytes for which there is room without a second allocation, as most heads have no more.
 const HEAD_BYTES: usize = 1024;
 
-/// The secret of a cluster, or that it has none.
+/// The key of a secret.
+type Key = Hmac<Sha256>;
+
+/// The secrets of a cluster: the one that this node proves with, and perhaps another one that it
+/// accepts, too, while the nodes change from one to the other; or that there is none.
 #[derive(Clone)]
-pub(crate) struct ClusterSecret(Option<Hmac<Sha256>>);
+pub(crate) struct ClusterSecret {
+    own: Option<Key>,
+    /// Only beside an own one: it proves nothing here that the own one would not.
+    accepted: Option<Key>,
+}
 
 /// What a node sends, or is to send: base64, empty without a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,14 +48,23 @@ pub(crate) struct Proof(Box<str>);
 
 impl ClusterSecret {
     pub(crate) fn new(secret: Option<&str>) -> Self {
-        Self(secret.map(|secret| {
-            Hmac::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length")
-        }))
+        Self {
+            own: secret.map(key_of),
+            accepted: None,
+        }
+    }
+
+    /// One that proves with `own`, and accepts what is proved with `other`, too.
+    pub(crate) fn changing(own: &str, other: &str) -> Self {
+        Self {
+            own: Some(key_of(own)),
+            accepted: Some(key_of(other)),
+        }
     }
 
     /// Whether there is one.
     pub(super) const fn is_some(&self) -> bool {
-        self.0.is_some()
+        self.own.is_some()
     }
 
     /// What the node that sends `asked` to the node `to` sends with it, in a request with this
@@ -57,133 +75,238 @@ impl ClusterSecret {
         asked: &PeerRequest<'_>,
         head: ProvedHead<'h, impl Iterator<Item = (&'h [u8], &'h [u8])>>,
     ) -> Option<Proof> {
-        let unproved = PeerRequest {
-            proof: "",
-            ..*asked
-        };
-        self.head_proof([OF_REQUEST, to], |out| unproved.write(out), head)
+        if !self.is_some() {
+            return Some(Proof(Box::default()));
+        }
+        let text = request_text(to, asked, head)?;
+        Some(self.proof(|key| mac(key, &text)))
+    }
+
+    /// Whether the proof in `asked` is one of such a request, with any of the secrets.
+    pub(super) fn is_request_proved<'h>(
+        &self,
+        to: &str,
+        asked: &PeerRequest<'_>,
+        head: ProvedHead<'h, impl Iterator<Item = (&'h [u8], &'h [u8])>>,
+    ) -> bool {
+        if !self.is_some() {
+            return asked.proof.is_empty();
+        }
+        let text = request_text(to, asked, head);
+        text.is_some_and(|text| self.accepts(asked.proof, |key| mac(key, &text)))
     }
 
     /// What a node that sends `report` sends with it to the node `to`, in a response with this head
     /// to a request with `nonce`; `None` if no such head is sent.
     pub(super) fn response_proof<'h>(
         &self,
-        (to, nonce): (&str, &str),
+        of: (&str, &str),
         report: &PeerReport<'_>,
         head: ProvedHead<'h, impl Iterator<Item = (&'h [u8], &'h [u8])>>,
     ) -> Option<Proof> {
-        let unproved = PeerReport {
-            proof: "",
-            ..*report
-        };
-        let write = |out: &mut Vec<u8>| {
-            out.extend_from_slice(nonce.as_bytes());
-            out.push(0);
-            unproved.write(out);
-        };
-        self.head_proof([OF_RESPONSE, to], write, head)
+        if !self.is_some() {
+            return Some(Proof(Box::default()));
+        }
+        let text = response_text(of, report, head)?;
+        Some(self.proof(|key| mac(key, &text)))
     }
 
-    /// Of words without NUL, of a field, which has none either, and of a head.
-    fn head_proof<'h>(
+    /// Whether the proof in `report` is one of such a response, with any of the secrets.
+    pub(super) fn is_response_proved<'h>(
         &self,
-        words: [&str; 2],
-        field: impl Fn(&mut Vec<u8>),
+        of: (&str, &str),
+        report: &PeerReport<'_>,
         head: ProvedHead<'h, impl Iterator<Item = (&'h [u8], &'h [u8])>>,
-    ) -> Option<Proof> {
-        let Some(mut mac) = self.0.clone() else {
-            return Some(Proof(Box::default()));
-        };
-        // in one piece, which takes two thirds of the time of many small ones
-        let mut text = Vec::with_capacity(HEAD_BYTES);
-        for word in words {
-            text.extend_from_slice(word.as_bytes());
-            text.push(0);
+    ) -> bool {
+        if !self.is_some() {
+            return report.proof.is_empty();
         }
-        field(&mut text);
-        text.push(0);
-        let is_proved = head.hand_over(|part| text.extend_from_slice(part));
-        mac.update(&text);
-        is_proved.then(|| Proof(BASE64.encode(mac.finalize().into_bytes()).into()))
+        let text = response_text(of, report, head);
+        text.is_some_and(|text| self.accepts(report.proof, |key| mac(key, &text)))
     }
 
     /// What `from` sends to `to` with purges: of what they are, so that no other ones can be sent
     /// with it.
     pub(super) fn purges_proof(&self, from: &str, to: &str, content: &str) -> Proof {
-        self.base64(&[OF_PURGES, from, to, content])
+        self.proof(|key| mac_of(key, &[OF_PURGES, from, to, content]))
+    }
+
+    /// Whether `proof` is that of `content`, with any of the secrets.
+    pub(super) fn are_purges_proved(
+        &self,
+        (from, to): (&str, &str),
+        content: &str,
+        proof: &str,
+    ) -> bool {
+        self.accepts(proof, |key| mac_of(key, &[OF_PURGES, from, to, content]))
     }
 
     /// What `from` sends with its answer to purges of `to` with `nonce`.
     pub(super) fn purge_answer_proof(
         &self,
-        from: &str,
-        to: &str,
+        (from, to): (&str, &str),
         nonce: &str,
         content: &str,
     ) -> Proof {
-        self.base64(&[OF_PURGE_ANSWER, from, to, nonce, content])
+        let parts = [OF_PURGE_ANSWER, from, to, nonce, content];
+        self.proof(|key| mac_of(key, &parts))
+    }
+
+    /// Whether `proof` is that of `content`, with any of the secrets.
+    pub(super) fn is_purge_answer_proved(
+        &self,
+        (from, to): (&str, &str),
+        nonce: &str,
+        (content, proof): (&str, &str),
+    ) -> bool {
+        let parts = [OF_PURGE_ANSWER, from, to, nonce, content];
+        self.accepts(proof, |key| mac_of(key, &parts))
     }
 
     /// The key under which targets are hashed, the same on every node: clients that do not know it
     /// cannot choose targets that one node has all of.
     pub(super) fn target_key(&self) -> Secret {
-        Secret(self.first_half(&[OF_TARGETS]))
+        Secret(first_half(self.own.as_ref(), &[OF_TARGETS]))
     }
 
-    /// The key under which tags in digests of nodes are hashed, the same on every node.
+    /// The key under which tags in the digest of this node are hashed.
     pub(super) fn digest_key(&self) -> Secret {
-        Secret(self.first_half(&[OF_DIGESTS]))
+        Secret(first_half(self.own.as_ref(), &[OF_DIGESTS]))
     }
 
     /// The secret of `node`'s store for its digest of `epoch`, as the other nodes alone can read
     /// it; as it is without a secret of the cluster.
     pub(super) fn seal(&self, node: &str, epoch: u64, secret: Secret) -> SealedKey {
-        let epoch = epoch.to_string();
-        let mask = self.first_half(&[OF_DIGEST_MASK, node, &epoch]);
-        SealedKey {
-            masked: xor(secret.0, mask),
-            check: self.first_half(&[OF_DIGEST_CHECK, node, &epoch, &BASE64.encode(secret.0)]),
-        }
+        seal(self.own.as_ref(), (node, epoch), secret)
     }
 
-    /// What `node` has sealed for its digest of `epoch`; `None` if it was sealed otherwise.
-    pub(super) fn open(&self, node: &str, epoch: u64, key: &SealedKey) -> Option<Secret> {
-        let mask = self.first_half(&[OF_DIGEST_MASK, node, &epoch.to_string()]);
-        let secret = Secret(xor(key.masked, mask));
-        (self.seal(node, epoch, secret).check == key.check).then_some(secret)
-    }
-
-    /// Zeros without a secret.
-    fn first_half(&self, parts: &[&str]) -> [u8; 16] {
-        let mut half = [0; 16];
-        if let Some(mac) = self.mac(parts) {
-            half.copy_from_slice(&mac[..16]);
-        }
-        half
+    /// What `node` has sealed for its digest of `epoch`, with any of the secrets; `None` if it was
+    /// sealed otherwise.
+    pub(super) fn open(&self, node: &str, epoch: u64, key: &SealedKey) -> Option<DigestKeys> {
+        let own = iter::once(self.own.as_ref());
+        let mut all = own.chain(self.accepted.iter().map(Some));
+        all.find_map(|with| {
+            let mask = first_half(with, &[OF_DIGEST_MASK, node, &epoch.to_string()]);
+            let store = Secret(xor(key.masked, mask));
+            let is_right = seal(with, (node, epoch), store).check == key.check;
+            is_right.then(|| DigestKeys {
+                store,
+                tags: Secret(first_half(with, &[OF_DIGESTS])),
+            })
+        })
     }
 
     /// The same for next hops of routes, which are no nodes; `None` without a secret.
     pub(crate) fn route_key(&self) -> Option<Secret> {
-        let mac = self.mac(&[OF_ROUTES])?;
-        mac.first_chunk().copied().map(Secret)
+        let own = self.own.as_ref()?;
+        Some(Secret(first_half(Some(own), &[OF_ROUTES])))
     }
 
-    fn base64(&self, parts: &[&str]) -> Proof {
-        let mac = self.mac(parts);
+    /// Made with the secret of this node; empty without one.
+    fn proof(&self, mac: impl FnOnce(&Key) -> [u8; 32]) -> Proof {
+        let mac = self.own.as_ref().map(mac);
         Proof(
             mac.map_or_else(String::new, |mac| BASE64.encode(mac))
                 .into(),
         )
     }
 
-    /// Names, nonces and lines of words have no NUL, so that no two lists are signed alike.
-    fn mac(&self, parts: &[&str]) -> Option<[u8; 32]> {
-        let mut mac = self.0.clone()?;
-        for part in parts {
-            mac.update(part.as_bytes());
-            mac.update(&[0]);
-        }
-        Some(mac.finalize().into_bytes().into())
+    /// Whether `presented` was made with one of the secrets; without any it must be empty.
+    fn accepts(&self, presented: &str, mac: impl Fn(&Key) -> [u8; 32]) -> bool {
+        let Some(own) = &self.own else {
+            return presented.is_empty();
+        };
+        iter::once(own)
+            .chain(&self.accepted)
+            .any(|key| Proof(BASE64.encode(mac(key)).into()).is(presented))
+    }
+}
+
+fn key_of(secret: &str) -> Key {
+    Hmac::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length")
+}
+
+/// What is proved of a request; `None` if no such head is sent.
+fn request_text<'h>(
+    to: &str,
+    asked: &PeerRequest<'_>,
+    head: ProvedHead<'h, impl Iterator<Item = (&'h [u8], &'h [u8])>>,
+) -> Option<Vec<u8>> {
+    let unproved = PeerRequest {
+        proof: "",
+        ..*asked
+    };
+    head_text([OF_REQUEST, to], |out| unproved.write(out), head)
+}
+
+/// What is proved of a response to the node `to` with `nonce`; `None` if no such head is sent.
+fn response_text<'h>(
+    (to, nonce): (&str, &str),
+    report: &PeerReport<'_>,
+    head: ProvedHead<'h, impl Iterator<Item = (&'h [u8], &'h [u8])>>,
+) -> Option<Vec<u8>> {
+    let unproved = PeerReport {
+        proof: "",
+        ..*report
+    };
+    let write = |out: &mut Vec<u8>| {
+        out.extend_from_slice(nonce.as_bytes());
+        out.push(0);
+        unproved.write(out);
+    };
+    head_text([OF_RESPONSE, to], write, head)
+}
+
+/// Of words without NUL, of a field, which has none either, and of a head. In one piece: to add
+/// many small ones to a MAC takes half as long again.
+fn head_text<'h>(
+    words: [&str; 2],
+    field: impl Fn(&mut Vec<u8>),
+    head: ProvedHead<'h, impl Iterator<Item = (&'h [u8], &'h [u8])>>,
+) -> Option<Vec<u8>> {
+    let mut text = Vec::with_capacity(HEAD_BYTES);
+    for word in words {
+        text.extend_from_slice(word.as_bytes());
+        text.push(0);
+    }
+    field(&mut text);
+    text.push(0);
+    let is_proved = head.hand_over(|part| text.extend_from_slice(part));
+    is_proved.then_some(text)
+}
+
+fn mac(key: &Key, text: &[u8]) -> [u8; 32] {
+    let mut mac = key.clone();
+    mac.update(text);
+    mac.finalize().into_bytes().into()
+}
+
+/// Names, nonces and lines of words have no NUL, so that no two lists are signed alike.
+fn mac_of(key: &Key, parts: &[&str]) -> [u8; 32] {
+    let mut mac = key.clone();
+    for part in parts {
+        mac.update(part.as_bytes());
+        mac.update(&[0]);
+    }
+    mac.finalize().into_bytes().into()
+}
+
+/// Zeros without a secret.
+fn first_half(key: Option<&Key>, parts: &[&str]) -> [u8; 16] {
+    let mut half = [0; 16];
+    if let Some(key) = key {
+        half.copy_from_slice(&mac_of(key, parts)[..16]);
+    }
+    half
+}
+
+fn seal(key: Option<&Key>, (node, epoch): (&str, u64), secret: Secret) -> SealedKey {
+    let epoch = epoch.to_string();
+    let mask = first_half(key, &[OF_DIGEST_MASK, node, &epoch]);
+    let parts = [OF_DIGEST_CHECK, node, &epoch, &BASE64.encode(secret.0)];
+    SealedKey {
+        masked: xor(secret.0, mask),
+        check: first_half(key, &parts),
     }
 }
 
@@ -214,9 +337,8 @@ mod tests {
 
     impl ClusterSecret {
         fn mac_of(&self, text: &[u8]) -> Option<Proof> {
-            let mut mac = self.0.clone()?;
-            mac.update(text);
-            Some(Proof(BASE64.encode(mac.finalize().into_bytes()).into()))
+            let mac = mac(self.own.as_ref()?, text);
+            Some(Proof(BASE64.encode(mac).into()))
         }
     }
 
@@ -294,7 +416,7 @@ mod tests {
             fields(&[(b"Age", b"1"), (b"ETag", b"x"), (b"Vary", b"")]),
             request.expect("a head that is sent"),
             secret.purges_proof("a", "b", "AAAA"),
-            secret.purge_answer_proof("a", "b", "AAAA", ""),
+            secret.purge_answer_proof(("a", "b"), "AAAA", ""),
         ] {
             assert!(!proof.is(wrong.as_str()), "{wrong:?}");
         }
@@ -354,7 +476,8 @@ mod tests {
         let sealed = secret.seal("a", 7, Secret([5; 16]));
         assert_ne!(sealed.masked, [5; 16]);
         let open = |secret: &ClusterSecret, node, epoch, key| {
-            secret.open(node, epoch, key).map(|secret| secret.0)
+            let keys = secret.open(node, epoch, key);
+            keys.map(|keys| keys.store.0)
         };
         assert_eq!(open(&secret, "a", 7, &sealed), Some([5; 16]));
         assert_eq!(open(&secret, "b", 7, &sealed), None);
@@ -366,6 +489,66 @@ mod tests {
         let plain = none.seal("a", 7, Secret([5; 16]));
         assert_eq!(open(&none, "a", 7, &plain), Some([5; 16]));
         assert_eq!(open(&secret, "a", 7, &plain), None);
+    }
+
+    #[test]
+    fn each_of_two_secrets_is_accepted_and_the_first_is_proved_with() {
+        let (old, new) = ("an-agreed-secret-of-nodes", "another-secret-of-nodes");
+        let of_old = ClusterSecret::new(Some(old));
+        let of_new = ClusterSecret::new(Some(new));
+        let first_old = ClusterSecret::changing(old, new);
+        let first_new = ClusterSecret::changing(new, old);
+        let none = ClusterSecret::new(None);
+        let all = [&of_old, &first_old, &first_new, &of_new, &none];
+        // which of them takes what each of them proves
+        let expected = [
+            [true, true, true, false, false],
+            [true, true, true, false, false],
+            [false, true, true, true, false],
+            [false, true, true, true, false],
+            [false, false, false, false, true],
+        ];
+        for (proves, row) in all.iter().zip(expected) {
+            for (accepts, expected) in all.iter().zip(row) {
+                assert_eq!(takes_all_proofs(proves, accepts), [expected; 5]);
+            }
+        }
+        assert_eq!(first_new.target_key().0, of_new.target_key().0);
+        assert_eq!(first_new.digest_key().0, of_new.digest_key().0);
+        let route_key = |secret: &ClusterSecret| secret.route_key().map(|key| key.0);
+        assert_eq!(route_key(&first_new), route_key(&of_new));
+    }
+
+    /// Whether `accepts` takes the proofs that `proves` makes, of each kind.
+    fn takes_all_proofs(proves: &ClusterSecret, accepts: &ClusterSecret) -> [bool; 5] {
+        let start: [&[u8]; 2] = [b"GET", b"/x"];
+        let proof = proves.request_proof("a", &ASKED, head(start, FIELDS));
+        let proof = proof.expect("a head that is sent");
+        let asked = PeerRequest {
+            proof: proof.as_str(),
+            ..ASKED
+        };
+        let to = ("b", "AAAA");
+        let answered = of_response(proves, to, &REPORT, (b"200", FIELDS));
+        let report = PeerReport {
+            proof: answered.as_str(),
+            ..REPORT
+        };
+        let purges = proves.purges_proof("a", "b", "x");
+        let answer = proves.purge_answer_proof(("a", "b"), "AAAA", "y");
+        let sealed = proves.seal("a", 7, Secret([5; 16]));
+        let opened = accepts.open("a", 7, &sealed);
+        if let Some(keys) = &opened {
+            assert_eq!(keys.store.0, [5; 16]);
+            assert_eq!(keys.tags.0, proves.digest_key().0);
+        }
+        [
+            accepts.is_request_proved("a", &asked, head(start, FIELDS)),
+            accepts.is_response_proved(to, &report, head([b"200", b""], FIELDS)),
+            accepts.are_purges_proved(("a", "b"), "x", purges.as_str()),
+            accepts.is_purge_answer_proved(("a", "b"), "AAAA", ("y", answer.as_str())),
+            opened.is_some(),
+        ]
     }
 
     #[test]

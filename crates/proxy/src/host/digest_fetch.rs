@@ -286,20 +286,25 @@ fn is_whole(end: ContentEnd) -> Result<bool, Metric> {
 
 #[cfg(test)]
 mod tests {
-    use crate::cluster::Membership;
+    use crate::cluster::digests::Digests;
+    use crate::cluster::{Cluster, ClusterSecret, Membership};
     use crate::config::{Config, Member, Mode};
     use crate::request::judge::key_of;
     use std::fmt::Write as _;
     use std::process::Command;
+    use std::sync::Arc;
     use weir_policy::Secret;
-    use weir_policy::route::DigestWriter;
+    use weir_policy::route::{
+        DIGEST_BYTES_MAX, DigestError, DigestWriter, HoldsIt, IncomingDigest,
+    };
     use weir_semantics::{Authority, Scheme, Target};
+    use weir_store::MemoryStore;
 
     const PAGE: &str = include_str!("../../../../docs/cache-digest.md");
     const SECRET: &str = "an-agreed-secret-of-nodes";
 
-    /// The message of the example in the page.
-    fn example() -> Vec<u8> {
+    /// Node b with this secret.
+    fn node_b(secret: &ClusterSecret) -> Arc<Cluster> {
         let mut config = Config::default();
         config.cluster.node = Some("b".into());
         config.cluster.members = vec![Member {
@@ -309,8 +314,18 @@ mod tests {
             front_end: false,
         }];
         let membership = Membership::default();
-        membership.configure(&config, Some(SECRET));
-        let cluster = membership.current().expect("a cluster");
+        membership.configure(&config, secret);
+        membership.current().expect("a cluster")
+    }
+
+    /// The message of the example in the page.
+    fn example() -> Vec<u8> {
+        message_of(&ClusterSecret::new(Some(SECRET)))
+    }
+
+    /// The same of a node with this secret.
+    fn message_of(secret: &ClusterSecret) -> Vec<u8> {
+        let cluster = node_b(secret);
         let secret = Secret([5; 16]);
         let mut writer = DigestWriter::new(7, cluster.seal_digest(7, secret), 1);
         for path in ["/1", "/2"] {
@@ -324,6 +339,70 @@ mod tests {
             writer.add(cluster.digest_key_of(tag));
         }
         writer.message_for(None)
+    }
+
+    /// What a node with the secret `reads` knows of `/1` and `/3` by a digest that was made with
+    /// the secret `made`.
+    fn known(made: &ClusterSecret, reads: &ClusterSecret) -> Result<[HoldsIt; 2], DigestError> {
+        let cluster = node_b(reads);
+        let mut incoming = IncomingDigest::new(DIGEST_BYTES_MAX);
+        incoming.push(&message_of(made))?;
+        let update = incoming.finish(|epoch, key| cluster.open_digest("b", epoch, key))?;
+        let digests = Digests::default();
+        digests.apply("b", update)?;
+        let holds = |path: &str| {
+            digests.holds("b", |secret| {
+                let target = Target {
+                    scheme: Scheme::Http,
+                    host: Authority::parse("a.example").expect("a host").host,
+                    port: 80,
+                    path_and_query: path,
+                };
+                key_of(Mode::Gateway, &target, secret)
+            })
+        };
+        Ok([holds("/1"), holds("/3")])
+    }
+
+    #[test]
+    fn digest_is_read_with_either_secret_while_nodes_change_it() {
+        let (old, new) = ("an-old-secret-of-nodes", "a-new-secret-of-nodes");
+        let of_old = ClusterSecret::new(Some(old));
+        let of_new = ClusterSecret::new(Some(new));
+        let first_old = ClusterSecret::changing(old, new);
+        let first_new = ClusterSecret::changing(new, old);
+        let right = Ok([HoldsIt::Yes, HoldsIt::No]);
+        for (made, reads) in [
+            (&of_old, &first_old),
+            (&first_old, &of_old),
+            (&first_old, &first_new),
+            (&first_new, &first_old),
+            (&of_new, &first_new),
+            (&first_new, &of_new),
+        ] {
+            assert_eq!(known(made, reads), right);
+        }
+        let sealed = Err(DigestError::Key);
+        assert_eq!(known(&of_old, &of_new), sealed);
+        assert_eq!(known(&first_new, &of_old), sealed);
+        assert_eq!(known(&ClusterSecret::new(None), &first_new), sealed);
+    }
+
+    #[test]
+    fn node_whose_secret_changes_begins_a_new_digest() {
+        let (old, new) = ("an-old-secret-of-nodes", "a-new-secret-of-nodes");
+        let eviction = Config::default().cache.eviction;
+        let store = MemoryStore::new(1 << 20, eviction, 1, 1 << 20, Secret([5; 16]));
+        let digests = Digests::default();
+        let epoch = |secret: ClusterSecret| {
+            let message = digests.message_for(&node_b(&secret), &store, None);
+            message[10..18].to_vec()
+        };
+        let first = epoch(ClusterSecret::new(Some(old)));
+        assert_eq!(epoch(ClusterSecret::changing(old, new)), first);
+        let second = epoch(ClusterSecret::changing(new, old));
+        assert_ne!(second, first);
+        assert_eq!(epoch(ClusterSecret::new(Some(new))), second);
     }
 
     /// What is between the fences of the last block of `kind` in the page.

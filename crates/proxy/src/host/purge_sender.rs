@@ -259,7 +259,7 @@ fn proved_answer<'t>(
     let report = cluster.report_in(place, nonce, (response.status, &fields))?;
     let (signed, proof) = split_purge_proof(text);
     let names = (cluster.name(place), cluster.own_name());
-    let is_proved = cluster.purge_answer_proof(names, nonce, signed).is(proof);
+    let is_proved = cluster.is_purge_answer_proved(names, nonce, (signed, proof));
     let answer = is_proved.then(|| PurgeAnswer::read(signed)).flatten()?;
     let log = &worker.shared.module_log;
     node_health::heard_of(log, worker.now(), (cluster, place), &report);

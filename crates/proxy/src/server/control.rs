@@ -326,7 +326,6 @@ impl Control {
             .map_err(|error| error.to_string())?;
         let before = self.shared.settings.load_full();
         let modules = modules.continuing(&before.modules);
-        let cluster_secret = cluster_secret.as_ref().map(Token::as_str);
         let settings = Settings::new(config.clone(), &before.instance);
         let now = self.shared.clock().now();
         let settings = settings
@@ -334,9 +333,9 @@ impl Control {
             .with_modules(modules.logging_to(&self.shared.module_log))
             .with_membership(&before.membership)
             .with_logins(logins, Some((now, &before)))
-            .with_cluster_secret(cluster_secret);
+            .with_cluster_secret(&cluster_secret);
         settings.keep_health(now, &before);
-        before.membership.configure(&config, cluster_secret);
+        before.membership.configure(&config, &cluster_secret);
         self.follow_members(&config)
             .and_then(|()| self.follow_purges(&config))
             .map_err(|error| error.to_string())?;

@@ -6,6 +6,7 @@ use crate::config::{Config, Invalid, MembersSource, TokenFile};
 use crate::server::advice;
 use crate::server::disk_tier::own_bytes;
 use crate::server::run::{read_login, worker_count};
+use crate::server::secret_file::SecretFile;
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -297,11 +298,15 @@ pub fn try_places(config: &Config) -> Vec<Unusable> {
     }
     let (token, secret) = (&config.admin.token_file, &config.cluster.secret_file);
     all.extend(unreadable("the admin token", token, "admin.token_file"));
-    all.extend(unreadable(
-        "the cluster's secret",
-        secret,
-        "cluster.secret_file",
-    ));
+    if let Some(path) = secret.path()
+        && let Err(cause) = SecretFile::read(path)
+    {
+        all.push(Unusable {
+            hint: cause.hint(),
+            what: format!("the cluster's secret in `{}`", path.display()),
+            cause: io::Error::other(cause),
+        });
+    }
     for (index, parent) in config.parents.iter().enumerate() {
         let Some(path) = parent.login_file.path() else {
             continue;

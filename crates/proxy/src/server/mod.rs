@@ -11,5 +11,6 @@ mod multiplexed_tests;
 pub mod on_disk;
 pub(crate) mod purge_log;
 pub(crate) mod run;
+pub(crate) mod secret_file;
 pub(crate) mod signals;
 pub(crate) mod until_restart;

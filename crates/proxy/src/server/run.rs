@@ -1,8 +1,8 @@
 //! Starting, changing and stopping a proxy: the one thread that is not a worker.
 
-use crate::admin::{self, AdminHandle, AdminSocket, Token, read_private};
-use crate::cluster::Membership;
+use crate::admin::{self, AdminHandle, AdminSocket, TOKEN_LINE_BYTES_MAX, Token, read_private};
 use crate::cluster::purges::ClusterPurges;
+use crate::cluster::{ClusterSecret, Membership};
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
 use crate::host::{
     digest_fetch, hop_probes, module_host, own_url_check, purge_sender, state_exchange, timers,
@@ -14,6 +14,7 @@ use crate::modules::loaded::{LoadedModules, ModuleKinds};
 use crate::server::advice;
 use crate::server::control::Control;
 use crate::server::disk_tier::{self, DiskTier};
+use crate::server::secret_file::SecretFile;
 use crate::settings::Settings;
 use crate::settings::hooks::Hooks;
 use crate::settings::login::Login;
@@ -293,7 +294,7 @@ pub(super) fn share(
     })?;
     let membership = Arc::new(Membership::default());
     let cluster_secret = read_cluster_secret(config)?;
-    membership.configure(config, cluster_secret.as_ref().map(Token::as_str));
+    membership.configure(config, &cluster_secret);
     let settings = Settings::new(config.clone(), &instance());
     let module_log = Arc::new(ModuleLog::new(Arc::clone(&say)));
     let modules = modules.logging_to(&module_log);
@@ -302,7 +303,7 @@ pub(super) fn share(
         .with_modules(modules)
         .with_membership(&membership)
         .with_logins(read_logins(config)?, None)
-        .with_cluster_secret(cluster_secret.as_ref().map(Token::as_str));
+        .with_cluster_secret(&cluster_secret);
     let network = Network::new(NetworkSettings {
         workers,
         clock,
@@ -373,16 +374,17 @@ pub(crate) fn read_token(file: &TokenFile) -> Result<Option<Token>, StartError> 
     })
 }
 
-/// The secret of the cluster, if the configuration names one.
-pub(crate) fn read_cluster_secret(config: &Config) -> Result<Option<Token>, StartError> {
+/// The secret of the cluster, or that the configuration names none.
+pub(crate) fn read_cluster_secret(config: &Config) -> Result<ClusterSecret, StartError> {
     let Some(path) = config.cluster.secret_file.path() else {
-        return Ok(None);
+        return Ok(ClusterSecret::new(None));
     };
-    Token::read(path).map(Some).map_err(|error| StartError {
-        hint: None,
+    let file = SecretFile::read(path).map_err(|error| StartError {
+        hint: error.hint(),
         what: format!("use the secret of the cluster in `{}`", path.display()),
         cause: io::Error::other(error),
-    })
+    })?;
+    Ok(file.secret())
 }
 
 /// The logins of parents and siblings, by the places of their tables, in the files that these name.
@@ -403,7 +405,7 @@ pub(crate) fn read_logins(config: &Config) -> Result<Vec<Option<Login>>, StartEr
 
 /// The login in a file.
 pub(crate) fn read_login(path: &Path) -> io::Result<Login> {
-    let text = read_private(path).map_err(io::Error::other)?;
+    let text = read_private(path, TOKEN_LINE_BYTES_MAX).map_err(io::Error::other)?;
     Login::of_text(&text).map_err(io::Error::other)
 }
 

@@ -1,12 +1,12 @@
 //! Reads a message piece by piece, as it comes from a connection: what it has for the digest goes
 //! where it stays, so that no message is in memory beside what it says.
 
+use crate::Digest;
 use crate::route::cache_digest::bloom::{BLOCK_BYTES, block};
 use crate::route::cache_digest::message::{ADDITIONS, KEY_BYTES, MAGIC, VERSION, WHOLE};
 use crate::route::cache_digest::{
-    ADDITIONS_MAX, CacheDigest, DIGEST_BYTES_MAX, DigestError, DigestVersion, SealedKey,
+    ADDITIONS_MAX, CacheDigest, DIGEST_BYTES_MAX, DigestError, DigestKeys, DigestVersion, SealedKey,
 };
-use crate::{Digest, Secret};
 use alloc::vec::{IntoIter, Vec};
 
 /// Bytes of a message up to the number of blocks or additions.
@@ -24,7 +24,7 @@ pub(super) enum Update {
     /// A digest that replaces any other.
     Whole {
         version: DigestVersion,
-        secret: Secret,
+        keys: DigestKeys,
         digest: CacheDigest,
     },
     /// What was added since `from`.
@@ -111,7 +111,7 @@ impl IncomingDigest {
     /// What is wrong with the message.
     pub fn finish(
         self,
-        open: impl FnOnce(u64, &SealedKey) -> Option<Secret>,
+        open: impl FnOnce(u64, &SealedKey) -> Option<DigestKeys>,
     ) -> Result<DigestUpdate, DigestError> {
         let Some(body) = self.body else {
             check_begin(&self.head)?;
@@ -126,7 +126,7 @@ impl IncomingDigest {
         Ok(DigestUpdate(match items {
             Items::Blocks(key, blocks) if is_whole(blocks.len()) => Update::Whole {
                 version,
-                secret: open(version.epoch, &key).ok_or(DigestError::Key)?,
+                keys: open(version.epoch, &key).ok_or(DigestError::Key)?,
                 digest: CacheDigest::of_blocks(blocks)?,
             },
             Items::Keys(keys) if is_whole(keys.len()) => Update::Additions {

@@ -1,9 +1,9 @@
 //! Writes messages of a [`DigestWriter`](super::DigestWriter); their layout is in the head of the
 //! folder.
 
-use crate::Digest;
 use crate::route::cache_digest::CacheDigest;
 use crate::route::cache_digest::bloom::BLOCK_BYTES;
+use crate::{Digest, Secret};
 use alloc::vec::Vec;
 
 pub(super) const MAGIC: &[u8; 8] = b"weirdgst";
@@ -19,6 +19,16 @@ pub struct DigestVersion {
     pub epoch: u64,
     /// Keys that were added in it.
     pub additions: u64,
+}
+
+/// The keys of a node's digest, once its message was opened.
+#[derive(Clone, Copy, Debug)]
+pub struct DigestKeys {
+    /// The secret under which the node's store hashes targets.
+    pub store: Secret,
+    /// The key of the tags: [`tag_key`](super::tag_key). It is made of the secret of the cluster
+    /// that the node had when it began the digest.
+    pub tags: Secret,
 }
 
 /// The key of a node's digest, as only those can read it that share the secret of the cluster: the

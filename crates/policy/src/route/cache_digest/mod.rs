@@ -44,6 +44,6 @@ mod writer;
 pub use bloom::{CacheDigest, DIGEST_BYTES_MAX, RESPONSES_MAX, tag_key};
 pub use error::DigestError;
 pub use incoming::{DigestUpdate, IncomingDigest};
-pub use message::{DigestVersion, SealedKey};
+pub use message::{DigestKeys, DigestVersion, SealedKey};
 pub use reader::{Applied, DigestReader};
 pub use writer::{ADDITIONS_MAX, DigestWriter};

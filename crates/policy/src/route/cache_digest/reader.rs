@@ -1,12 +1,12 @@
 //! What a node knows of the digest of another one.
 
+use crate::Digest;
 use crate::route::cache_digest::incoming::Update;
 use crate::route::cache_digest::{
-    CacheDigest, DIGEST_BYTES_MAX, DigestError, DigestUpdate, DigestVersion, IncomingDigest,
-    SealedKey,
+    CacheDigest, DIGEST_BYTES_MAX, DigestError, DigestKeys, DigestUpdate, DigestVersion,
+    IncomingDigest, SealedKey,
 };
 use crate::route::cluster::HoldsIt;
-use crate::{Digest, Secret};
 use alloc::vec::IntoIter;
 
 /// The digest of another node, by its messages.
@@ -19,8 +19,7 @@ pub struct DigestReader {
 #[derive(Clone, Debug)]
 struct State {
     version: DigestVersion,
-    /// The secret of the node's store.
-    secret: Secret,
+    keys: DigestKeys,
     digest: CacheDigest,
 }
 
@@ -74,7 +73,7 @@ impl DigestReader {
     pub fn take(
         &mut self,
         bytes: &[u8],
-        open: impl FnOnce(u64, &SealedKey) -> Option<Secret>,
+        open: impl FnOnce(u64, &SealedKey) -> Option<DigestKeys>,
     ) -> Result<(), DigestError> {
         let mut incoming = IncomingDigest::new(DIGEST_BYTES_MAX);
         incoming.push(bytes)?;
@@ -93,19 +92,19 @@ impl DigestReader {
         match &mut update.0 {
             Update::Whole {
                 version,
-                secret,
+                keys,
                 digest,
             } => match &mut self.state {
                 Some(state) => {
                     state.version = *version;
-                    state.secret = *secret;
+                    state.keys = *keys;
                     core::mem::swap(&mut state.digest, digest);
                 }
                 None => {
                     let digest = core::mem::replace(digest, CacheDigest::with_capacity(0));
                     self.state = Some(State {
                         version: *version,
-                        secret: *secret,
+                        keys: *keys,
                         digest,
                     });
                 }
@@ -124,10 +123,10 @@ impl DigestReader {
         self.state.as_ref().map(|state| state.version)
     }
 
-    /// The secret of the node's store, to make keys of targets with.
+    /// The keys to make those of targets with.
     #[must_use]
-    pub fn secret(&self) -> Option<&Secret> {
-        self.state.as_ref().map(|state| &state.secret)
+    pub fn keys(&self) -> Option<&DigestKeys> {
+        self.state.as_ref().map(|state| &state.keys)
     }
 
     /// Bytes of the digest.

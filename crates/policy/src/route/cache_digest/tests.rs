@@ -11,8 +11,11 @@ const SEALED: SealedKey = SealedKey {
 };
 
 /// Opens what was sealed so.
-fn open(_: u64, key: &SealedKey) -> Option<Secret> {
-    (*key == SEALED).then_some(SECRET)
+fn open(_: u64, key: &SealedKey) -> Option<DigestKeys> {
+    (*key == SEALED).then_some(DigestKeys {
+        store: SECRET,
+        tags: SECRET,
+    })
 }
 
 fn key(number: u64) -> Digest {

@@ -161,6 +161,7 @@ impl Cluster {
                 &[
                     "File with the secret that the members have in common, as `admin.token_file` has its token. Each node proves",
                     "to the others that it knows it, and never sends it. `\"off\"` is permitted while all members are on the loopback.",
+                    "While the secret is changed the file has a second line: another secret that is accepted, too.",
                 ],
             )
             .by_default(&default.secret_file),

@@ -72,7 +72,7 @@ impl PeerSource {
         };
         let holds = |place| {
             let key_of = |secret: &Secret| key_of(request.mode, &target, secret);
-            shared.digests.holds(&cluster, cluster.name(place), key_of)
+            shared.digests.holds(cluster.name(place), key_of)
         };
         let behind = places_behind(&shared.cluster_purges, &cluster);
         let asks = asks.with_holds(&holds).without(&behind);

@@ -3,3 +3,4 @@
 mod agreement;
 mod lists;
 mod own_urls;
+mod secrets;
