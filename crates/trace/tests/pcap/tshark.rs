@@ -273,11 +273,8 @@ fn mixed() -> Vec<u8> {
         .answer("four")
         .close();
 
-    let conversations = [plain, turned, again, posted, left, joined];
-    let mut segments: Vec<Segment> = conversations
-        .into_iter()
-        .flat_map(|conversation| conversation.segments)
-        .collect();
+    let all = [plain, turned, again, posted, left, joined].into_iter();
+    let mut segments: Vec<Segment> = all.flat_map(|it| it.segments).collect();
     segments.sort_by_key(|segment| segment.time_us);
     Writer { is_big: false }.classic(1, false, &packets(&segments, ETHERNET))
 }
