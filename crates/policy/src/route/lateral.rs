@@ -131,9 +131,7 @@ impl<'a> LateralRequest<'a> {
             None
         }
     }
-}
 
-impl<'a> LateralRequest<'a> {
     /// The same with what the digests of other nodes say of the target. Few requests need it.
     #[must_use]
     pub fn with_holds(self, holds: &'a dyn Fn(Place) -> HoldsIt) -> Self {
