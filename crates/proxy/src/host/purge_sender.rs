@@ -95,11 +95,11 @@ async fn serve(worker: &Rc<Worker>, room: &Arc<OwnWork>, member: &str) {
                     worker.shared.module_log.write(line);
                 }
             }
-            Err(Untold::NoMember) => {
+            Err(MessageFailure::NoMember) => {
                 outboxes.failed(member, batch, "it is no member any more", Instant::now());
                 tokio::time::sleep(RETRY_PAUSE).await;
             }
-            Err(Untold::Failed(why)) => {
+            Err(MessageFailure::Failed(why)) => {
                 worker.counters().inc(Metric::PeerPurgeFailures);
                 if outboxes.failed(member, batch, &why, Instant::now()) {
                     let line = format!(
@@ -114,7 +114,7 @@ async fn serve(worker: &Rc<Worker>, room: &Arc<OwnWork>, member: &str) {
 }
 
 /// Why a member is not known to have been told.
-enum Untold {
+enum MessageFailure {
     /// It is no member any more.
     NoMember,
     Failed(String),
@@ -126,13 +126,13 @@ async fn tell(
     room: &Arc<OwnWork>,
     member: &str,
     batch: &Batch,
-) -> Result<Vec<PurgeOutcome>, Untold> {
+) -> Result<Vec<PurgeOutcome>, MessageFailure> {
     let outboxes = &worker.shared.cluster_purges.outboxes;
     let settings = worker.settings();
-    let cluster = settings.cluster().ok_or(Untold::NoMember)?;
-    let place = cluster.other(member).ok_or(Untold::NoMember)?;
+    let cluster = settings.cluster().ok_or(MessageFailure::NoMember)?;
+    let place = cluster.other(member).ok_or(MessageFailure::NoMember)?;
     let limit = settings.config.cluster.peer_timeout.as_duration() + DURABLE_WAIT;
-    let failed = |why: &str| Untold::Failed(why.to_owned());
+    let failed = |why: &str| MessageFailure::Failed(why.to_owned());
     let began = worker.now().tick;
     let note_failed = |why| {
         let log = &worker.shared.module_log;
@@ -161,13 +161,13 @@ async fn tell(
                 note_failed(("it cannot be reached", None));
                 return Err(failed("it cannot be reached"));
             }
-            Ok(Err(error)) => return Err(Untold::Failed(error.to_string())),
+            Ok(Err(error)) => return Err(MessageFailure::Failed(error.to_string())),
             Ok(Ok(response)) => response,
         };
         let text = String::from_utf8_lossy(&response.content);
         let asked = (&*cluster, place, &*nonce);
         let Some(answer) = proved_answer(worker, asked, &response, &text) else {
-            return Err(Untold::Failed(format!(
+            return Err(MessageFailure::Failed(format!(
                 "it answered {} and not as a member does that knows of purges",
                 response.status
             )));

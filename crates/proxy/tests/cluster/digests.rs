@@ -161,7 +161,7 @@ fn check_answers(memory: &str, answers: Vec<Answer>) {
     let cluster = Nodes::start(fresh);
     let answer: Arc<Mutex<Vec<u8>>> = Arc::default();
     let next = Arc::clone(&answer);
-    let liar = ScriptedOrigin::new().answering(move |head, _| {
+    let impostor = ScriptedOrigin::new().answering(move |head, _| {
         let asked = head.start_line();
         assert_eq!(asked, "GET /weir/digest HTTP/1.1", "for the whole");
         next.lock().expect("no panic").clone()
@@ -184,7 +184,7 @@ fn check_answers(memory: &str, answers: Vec<Answer>) {
         *answer.lock().expect("no panic") = [head.as_bytes(), &content].concat();
         // each reload begins a round of questions, and nothing else does
         node.reload(|config| {
-            config.cluster.members[2] = member("c", liar.address());
+            config.cluster.members[2] = member("c", impostor.address());
             config.cluster.digest_interval = span("1h");
             config.cluster.digest_memory = memory.parse().expect("a size");
         });

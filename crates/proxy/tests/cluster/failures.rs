@@ -137,14 +137,14 @@ fn only_a_program_that_knows_the_secret_can_answer_for_a_member() {
     let cluster = Nodes::start(fresh);
     let _folder = set_secret(&cluster);
     let path = cluster.path_of(2);
-    let squatter = ScriptedOrigin::new();
+    let impostor = ScriptedOrigin::new();
     cluster.nodes[0].reload(|config| {
-        config.cluster.members[2] = member("c", squatter.address());
+        config.cluster.members[2] = member("c", impostor.address());
     });
     let mut client = cluster.nodes[0].client();
     client.send(get(&path));
     // all that a member says, and an interim response before it
-    let _asked = squatter.answer(
+    let _asked = impostor.answer(
         "HTTP/1.1 103 Early Hints\r\nLink: </evil>\r\n\r\nHTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\
          Weir-Peer: node=c, state=in, outstanding=0, miss-pressure=0, proof=:YQ==:\r\n\
          Content-Length: 5\r\n\r\nwrong",
