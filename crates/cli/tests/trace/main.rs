@@ -1,0 +1,4 @@
+//! `weir trace` as it is used.
+
+mod import;
+mod stats;
