@@ -7,8 +7,6 @@ mod support;
 
 #[path = "cluster/behind.rs"]
 mod behind;
-#[path = "cluster/copies.rs"]
-mod copies;
 #[path = "cluster/digests.rs"]
 mod digests;
 #[expect(dead_code, reason = "the tests of one node use all of it")]
@@ -36,5 +34,7 @@ mod policies;
 mod purges;
 #[path = "cluster/relays.rs"]
 mod relays;
+#[path = "cluster/stored/mod.rs"]
+mod stored;
 #[path = "cluster/strangers.rs"]
 mod strangers;

@@ -25,6 +25,14 @@
 //!    very node that the policy chooses.
 //! 7. A node that is draining owns nothing, and answers what it is asked for. It asks others for
 //!    its own clients.
+//! 8. With `extended-lard`, the node whose client asks handles the connection. What is on its disk
+//!    and not in its memory it reads there while its disk is idle. While that is busy, it asks a
+//!    node that has the response in memory for what that has stored, and keeps no copy; that is the
+//!    lateral fetch of the paper. A node has it in memory as far as the mapping says. If the target
+//!    is mapped to no other node, one whose digest has it is asked, if it says that its own disk is
+//!    idle: digests do not tell memory from disk. Its answer does, and corrects the mapping. If no
+//!    node has it, or the one that is asked does not answer with it, it is read here: neither the
+//!    origin nor a second node is asked for it.
 
 use crate::now::Tick;
 use crate::route::cluster::{HoldsIt, NodeState, Place, TargetKey};
@@ -78,6 +86,8 @@ pub struct AskedNode {
     pub is_copied: bool,
     /// For what it has stored alone: it answers from its store or not at all.
     pub is_stored_only: bool,
+    /// For what this node has on disk: if it does not answer with that, this node reads it.
+    pub is_instead_of_read: bool,
 }
 
 /// What would be chosen for a target.
@@ -97,6 +107,16 @@ impl AskedNode {
     #[must_use]
     pub const fn keeps_it(&self) -> bool {
         !self.is_stored_only
+    }
+
+    /// A node that is asked for what it has or what the origin gives it.
+    const fn for_all(place: Place, is_copied: bool) -> Self {
+        Self {
+            place,
+            is_copied,
+            is_stored_only: false,
+            is_instead_of_read: false,
+        }
     }
 }
 
@@ -129,6 +149,18 @@ impl<'a> LateralRequest<'a> {
             })
         } else {
             None
+        }
+    }
+
+    /// A request of a client for a response that is on the disk of this node
+    /// ([`Members::source_of_stored`]).
+    #[must_use]
+    pub fn instead_of_read() -> Self {
+        Self {
+            asked_by: AskedBy::Client,
+            failed: &[],
+            left_out: &[],
+            holds: &|_| HoldsIt::Unknown,
         }
     }
 
@@ -170,6 +202,11 @@ impl Source {
     const fn origin(why: Option<Why>) -> Self {
         Self { node: None, why }
     }
+
+    /// This node reads it, although its disk is busy.
+    const fn read() -> Self {
+        Self::origin(Some(Why::DiskBusy))
+    }
 }
 
 impl Members {
@@ -198,11 +235,7 @@ impl Members {
         {
             self.begin(now, place);
             return Source {
-                node: Some(AskedNode {
-                    place,
-                    is_copied: false,
-                    is_stored_only: false,
-                }),
+                node: Some(AskedNode::for_all(place, false)),
                 why: Some(Why::Holder),
             };
         }
@@ -212,13 +245,50 @@ impl Members {
         let is_probe = self.begin(now, owner.place);
         let owner = self.as_asked(owner, is_probe);
         Source {
-            node: Some(AskedNode {
-                place: owner.place,
-                is_copied: owner.is_copied,
-                is_stored_only: false,
-            }),
+            node: Some(AskedNode::for_all(owner.place, owner.is_copied)),
             why: Some(owner.why),
         }
+    }
+
+    /// Where the response to a client's request is had that is on the disk of this node and not in
+    /// its memory: from the memory of another node, or, with no node, by a read. `None`: nothing
+    /// decides that. Rule 8.
+    pub fn source_of_stored(
+        &mut self,
+        now: Tick,
+        target: TargetKey,
+        request: LateralRequest<'_>,
+        requests: impl Fn(Place) -> u32,
+    ) -> Option<Source> {
+        if self.is_disk_busy() != Some(true) {
+            return None;
+        }
+        let own = self.own();
+        self.see(now, requests, |place| request.is_out(place));
+        let is_idle = |node: &Node, busy: u32| node.miss_pressure < busy;
+        let mapped = |place, _: &Node, _| match (request.holds)(place) {
+            _ if place == own => HoldsIt::No,
+            HoldsIt::No => HoldsIt::No,
+            HoldsIt::Yes | HoldsIt::Unknown => HoldsIt::Unknown,
+        };
+        let stored = |place, node: &Node, busy| match (request.holds)(place) {
+            HoldsIt::Yes if place != own && is_idle(node, busy) => HoldsIt::Yes,
+            _ => HoldsIt::No,
+        };
+        let other = self.other_with(now, target, mapped);
+        let Some(place) = other.or_else(|| self.other_with(now, target, stored)) else {
+            return Some(Source::read());
+        };
+        self.begin(now, place);
+        Some(Source {
+            node: Some(AskedNode {
+                place,
+                is_copied: false,
+                is_stored_only: true,
+                is_instead_of_read: true,
+            }),
+            why: Some(Why::Lateral),
+        })
     }
 
     /// What [`Members::source`] would say of a client's request, without the nodes that are
@@ -347,6 +417,7 @@ impl Members {
                         place,
                         is_copied: true,
                         is_stored_only: true,
+                        is_instead_of_read: false,
                     }),
                     why: Some(Why::PreviousOwner),
                 }

@@ -6,10 +6,10 @@
 //! policies see an idle node.
 
 use crate::now::Tick;
-use crate::route::cluster::{ClusterView, Load, Node, NodeState, Place, TargetKey};
+use crate::route::cluster::{ClusterView, HoldsIt, Load, Node, NodeState, Place, TargetKey};
 use crate::route::health::{Condition, Ejection, EjectionRules};
 use crate::route::hop_choice::Balancing;
-use crate::route::policy::{Costs, Policy, PolicyKind};
+use crate::route::policy::{Costs, Policy, PolicyKind, RoutedRequest};
 use crate::route::response_time::PeakMean;
 use crate::route::splitmix::SplitMix;
 use alloc::boxed::Box;
@@ -46,6 +46,8 @@ pub struct Members {
     rules: EjectionRules,
     /// As the policies see them, by place; brought up to date for each choice.
     nodes: Vec<Node>,
+    /// Whether nodes have a target, by place, while one is chosen.
+    holds: Vec<HoldsIt>,
     known: Vec<Known>,
     balancing: Balancing,
     policy: Box<dyn Policy>,
@@ -102,6 +104,7 @@ impl Members {
             own,
             rules: EjectionRules::default(),
             known: nodes.iter().map(known).collect(),
+            holds: vec![HoldsIt::Unknown; nodes.len()],
             nodes,
             balancing: *balancing,
             policy: balancing.policy.build(&balancing.rules, secret),
@@ -242,6 +245,7 @@ impl Members {
         self.policy.table_bytes()
             + self.nodes.capacity() * size_of::<Node>()
             + self.known.capacity() * size_of::<Known>()
+            + self.holds.capacity() * size_of::<HoldsIt>()
     }
 
     /// Whether the node at `place` takes requests of this node.
@@ -288,7 +292,10 @@ impl Members {
             let node = &mut self.nodes[index];
             node.state = state;
             node.load = Load::requests(load);
-            node.miss_pressure = known.report.map_or(0, |(report, _)| report.miss_pressure);
+            node.miss_pressure = match known.report {
+                _ if place == self.own => self.own_pressure,
+                report => report.map_or(0, |(report, _)| report.miss_pressure),
+            };
             node.response_time_us = known.response_time.us(now);
         }
     }
@@ -302,6 +309,33 @@ impl Members {
     /// The view, and the policy.
     pub(super) fn view(&self) -> (ClusterView<'_>, &dyn Policy) {
         (ClusterView::new(&self.nodes), &*self.policy)
+    }
+
+    /// The node that the policy sends a request for `target` to, where this node handles its
+    /// connection; `None` if this one is to serve it. `holds` says whether a node has it, with the
+    /// miss pressure from which a disk is busy.
+    pub(super) fn other_with(
+        &mut self,
+        now: Tick,
+        target: TargetKey,
+        holds: impl Fn(Place, &Node, u32) -> HoldsIt,
+    ) -> Option<Place> {
+        let busy = self.disk_busy?;
+        // one that is draining serves its own clients by itself
+        let own = self.nodes[self.own.index()];
+        if !own.takes_requests() {
+            return None;
+        }
+        for (index, (held, node)) in self.holds.iter_mut().zip(&self.nodes).enumerate() {
+            *held = holds(Place::at(index), node, busy);
+        }
+        let request = RoutedRequest {
+            handling: Some(self.own),
+            ..RoutedRequest::new(target, 0)
+        };
+        let view = ClusterView::new(&self.nodes).with_holds(&self.holds);
+        let choice = self.policy.preview(now, &view, &request)?;
+        Some(choice.place).filter(|place| *place != self.own)
     }
 
     /// The nodes of the view with other states than they have, until the next [`Members::see`].

@@ -26,6 +26,8 @@ pub(crate) struct Request {
     pub(crate) at_origin: Option<OriginReason>,
     /// It waits for no other request: it did once.
     pub(crate) is_alone: bool,
+    /// What became of a response that is on disk and not in memory.
+    pub(crate) on_disk: OnDisk,
     pub(crate) stage: Stage,
 }
 
@@ -60,6 +62,17 @@ pub(crate) enum Stage {
     },
     /// It is over, and the node that asked has not seen that yet.
     Over(Answer),
+}
+
+/// A response on the disk of the node whose client asks, while that is busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnDisk {
+    /// There was none, or another node may be asked for it.
+    Unread,
+    /// Another node is asked for what it has in memory.
+    AskedElsewhere,
+    /// It is read: the other node gave no response.
+    ToBeRead,
 }
 
 /// Why a request is sent to the origin, and not to a node.

@@ -1,7 +1,7 @@
 //! One step of one request: what the live proxy does between two waits.
 
 use super::node::Copy;
-use super::request::{Answer, OriginReason, Request, RequestId, Stage};
+use super::request::{Answer, OnDisk, OriginReason, Request, RequestId, Stage};
 use super::world::World;
 use weir_policy::Handling;
 use weir_policy::route::{
@@ -112,6 +112,11 @@ impl World {
     fn look_up(&mut self, id: RequestId, request: &mut Request) -> Option<Answer> {
         let (at, target) = (request.at, request.target);
         if let Some(version) = self.nodes[at].copy(target) {
+            if let Some(node) = self.instead_of_read(request) {
+                request.on_disk = OnDisk::AskedElsewhere;
+                request.stage = Stage::Sending(Some(node));
+                return None;
+            }
             self.tally.count("hit");
             let is_hit = true;
             return Some(Answer::Version { version, is_hit });
@@ -134,6 +139,47 @@ impl World {
             Some(_) => request.is_alone = true,
         }
         None
+    }
+
+    /// The node that is asked for what is stored at this one, if that is on its disk, and the disk
+    /// is busy: one in two is.
+    fn instead_of_read(&mut self, request: &Request) -> Option<AskedNode> {
+        let is_client = request.asked_by == AskedBy::Client;
+        let may_ask = is_client && request.on_disk == OnDisk::Unread && self.random.below(2) == 0;
+        if !may_ask || self.nodes[request.at].held[request.target] > self.now {
+            return None;
+        }
+        let holds = self.holds(request.target);
+        let holds = |place: Place| holds[place.index()];
+        let asks = match self.has_digests {
+            true => LateralRequest::instead_of_read().with_holds(&holds),
+            false => LateralRequest::instead_of_read(),
+        };
+        let target = self.targets[request.target];
+        let node = &mut self.nodes[request.at];
+        let counts: Vec<u32> = (0..)
+            .map(Place)
+            .take(node.requests.len())
+            .map(|place| node.outstanding(place))
+            .collect();
+        node.members.set_own_pressure(u32::MAX);
+        let requests = |place: Place| counts[place.index()];
+        let source = node
+            .members
+            .source_of_stored(self.now, target, asks, requests);
+        node.members.set_own_pressure(0);
+        source.and_then(|source| source.node)
+    }
+
+    /// The response is read from disk; `false` if it was not asked of another node instead.
+    fn read_after_all(&mut self, request: &mut Request) -> bool {
+        if request.on_disk != OnDisk::AskedElsewhere {
+            return false;
+        }
+        self.tally.count("read-after-all");
+        request.on_disk = OnDisk::ToBeRead;
+        request.stage = Stage::New;
+        true
     }
 
     /// A request of another node does not wait for one that waits for another node: that one may
@@ -228,7 +274,9 @@ impl World {
         let ticket = self.nodes[at].tickets[request.target];
         if self.nodes[at].held[request.target] > self.now {
             self.tally.count("held-behind-choice");
-            request.stage = Stage::Choosing;
+            if !self.read_after_all(request) {
+                request.stage = Stage::Choosing;
+            }
             return Ok(());
         }
         let own = self.nodes[at].place;
@@ -263,6 +311,7 @@ impl World {
             failed: Vec::new(),
             at_origin: None,
             is_alone: false,
+            on_disk: OnDisk::Unread,
             stage: Stage::New,
         });
         request.stage = Stage::AtNode {
@@ -298,6 +347,10 @@ impl World {
                 members.correct(self.targets[request.target], place, is_hit);
                 self.tally.count(match node {
                     AskedNode {
+                        is_instead_of_read: true,
+                        ..
+                    } => "instead-of-read",
+                    AskedNode {
                         is_stored_only: true,
                         ..
                     } => "stored-only-hit",
@@ -312,6 +365,10 @@ impl World {
                     is_kept: node.is_copied,
                     ticket,
                 };
+            }
+            Answer::NotStored if request.on_disk == OnDisk::AskedElsewhere => {
+                members.correct(self.targets[request.target], place, false);
+                self.read_after_all(request);
             }
             Answer::NotStored => {
                 self.tally.count("stored-only-miss");
@@ -335,6 +392,9 @@ impl World {
     ) {
         let members = &mut self.nodes[request.at].members;
         members.failed(self.now, place, silent_since);
+        if self.read_after_all(request) {
+            return;
+        }
         request.failed.push(place);
         request.stage = Stage::Choosing;
         assert!(request.failed.len() <= NODES_ASKED_MAX);

@@ -5,7 +5,7 @@ use super::model_tally::Tally;
 use super::node::Process;
 use super::purge::{Purge, WAIT_MS};
 use super::random::{Random, hash_of};
-use super::request::{Answer, Request, RequestId, Stage};
+use super::request::{Answer, OnDisk, Request, RequestId, Stage};
 use std::collections::BTreeMap;
 use weir_policy::Tick;
 use weir_policy::route::policy::PolicyKind;
@@ -80,6 +80,8 @@ pub(crate) const EVENTS: &[&str] = &[
     "copied",
     "stored-only-hit",
     "stored-only-miss",
+    "instead-of-read",
+    "read-after-all",
     "unreachable",
     "silent",
     "stranger",
@@ -280,6 +282,7 @@ impl World {
                 failed: Vec::new(),
                 at_origin: None,
                 is_alone: false,
+                on_disk: OnDisk::Unread,
                 stage: Stage::New,
             });
         }

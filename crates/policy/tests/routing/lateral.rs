@@ -241,6 +241,81 @@ fn node_whose_disk_is_idle_keeps_copies_with_extended_lard_alone() {
 }
 
 #[test]
+fn response_on_a_busy_disk_is_asked_of_a_node_that_has_it_in_memory_as_far_as_is_known() {
+    check::<NodeStage>(
+        PolicyKind::ExtendedLard,
+        "node a of a b c
+         held c /u
+         stored /u -> read
+         pressure 4
+         stored /u -> read
+         pressure 5
+         stored /u -> c lateral, stored only
+         stored /u without c -> read disk-busy
+         digest c lacks /u
+         stored /u -> read disk-busy
+         digest c has /u
+         stored /u -> c lateral, stored only
+         answered c in load=0 pressure=9
+         stored /u -> c lateral, stored only
+         lost c /u
+         stored /u -> read disk-busy
+         held c /u
+         asked c 131
+         stored /u -> read disk-busy
+         asked c 0
+         at 2s
+         failed c
+         stored /u -> read disk-busy",
+    );
+}
+
+#[test]
+fn response_on_a_busy_disk_is_asked_of_an_idle_node_whose_digest_has_it_if_it_is_mapped_to_none() {
+    check::<NodeStage>(
+        PolicyKind::ExtendedLard,
+        "node a of a b c
+         order /u -> c b a
+         pressure 5
+         digest b has /u
+         stored /u -> b lateral, stored only
+         digest c has /u
+         stored /u -> c lateral, stored only
+         answered c in load=0 pressure=5
+         stored /u -> b lateral, stored only
+         answered c in load=0 pressure=4
+         stored /u -> c lateral, stored only
+         held b /u
+         stored /u -> b lateral, stored only",
+    );
+}
+
+#[test]
+fn response_on_disk_is_read_with_all_other_policies_and_by_nodes_that_take_no_requests() {
+    let others = PolicyKind::ALL.into_iter();
+    for policy in others.filter(|policy| *policy != PolicyKind::ExtendedLard) {
+        check::<NodeStage>(
+            policy,
+            "node a of a b c
+             pressure 100
+             held c /u
+             digest b has /u
+             stored /u -> read",
+        );
+    }
+    check::<NodeStage>(
+        PolicyKind::ExtendedLard,
+        "node a of a b c
+         pressure 100
+         held c /u
+         state a=draining
+         stored /u -> read disk-busy
+         state a=front-end
+         stored /u -> read",
+    );
+}
+
+#[test]
 fn front_end_owns_nothing_and_sends_each_request_to_the_node_that_the_policy_chooses() {
     check::<NodeStage>(
         PolicyKind::BoundedHash,

@@ -5,6 +5,7 @@
 //! order /x -> a c b               by distance
 //! state c=draining                as the list of members has it
 //! answered b in load=40           what it said of itself with a response, after 1 ms
+//! answered b in load=0 pressure=5
 //! failed b                        it did not answer as a member does
 //! silent b since 3s               it was asked then, and said nothing
 //! serving 50                      requests that this node serves
@@ -18,6 +19,9 @@
 //! client /x after c b -> origin           they were asked in vain
 //! node b /x -> a previous-owner, copied, stored only
 //! known b -> gone for 7000 ms
+//! stored /x -> b lateral, stored only     for what is on the disk of this node
+//! stored /x without b -> read disk-busy   b may not be asked
+//! held b /x                       b had it in memory when it was asked; `lost`
 //! ```
 
 use super::random::hash_of;
@@ -93,6 +97,13 @@ impl Stage for NodeStage {
                 self.held
                     .insert((self.place(name), target.to_owned()), holds);
             }
+            "held" | "lost" => {
+                let (name, target) = rest.split_once(' ').unwrap();
+                let place = self.place(name);
+                self.members
+                    .correct(TargetKey(hash_of(target)), place, event == "held");
+            }
+            "stored" => return self.stored(rest),
             "order" => return self.order(rest),
             "client" => return self.request("client", AskedBy::Client, rest),
             "node" => {
@@ -131,11 +142,12 @@ impl NodeStage {
     }
 
     fn answered(&mut self, text: &str) {
+        let (text, pressure) = text.split_once(" pressure=").unwrap_or((text, "0"));
         let [name, state, load] = text.split(' ').collect::<Vec<_>>().try_into().unwrap();
         let report = NodeReport {
             state: NodeState::named(state).unwrap(),
             outstanding: load.strip_prefix("load=").unwrap().parse().unwrap(),
-            miss_pressure: 0,
+            miss_pressure: pressure.parse().unwrap(),
         };
         self.members
             .answered(self.now, self.place(name), 1000, report);
@@ -180,6 +192,28 @@ impl NodeStage {
             },
         };
         format!("{asker} {asked} -> {}", self.answer(&source))
+    }
+
+    fn stored(&mut self, text: &str) -> String {
+        let (asked, _) = text.split_once(" -> ").unwrap();
+        let (target, without) = asked.split_once(" without ").unwrap_or((asked, ""));
+        let without = without.split_whitespace().map(|name| self.place(name));
+        let without: Vec<Place> = without.collect();
+        let says = |place: Place| self.held.get(&(place, target.to_owned()));
+        let holds = |place: Place| says(place).copied().unwrap_or(HoldsIt::Unknown);
+        let request = LateralRequest::instead_of_read()
+            .with_holds(&holds)
+            .without(&without);
+        let requests = |place: Place| self.requests[place.index()];
+        let key = TargetKey(hash_of(target));
+        let source = self
+            .members
+            .source_of_stored(self.now, key, request, requests);
+        let answer = match source {
+            None => "read".to_owned(),
+            Some(source) => self.answer(&source).replace("origin", "read"),
+        };
+        format!("stored {asked} -> {answer}")
     }
 
     fn answer(&self, source: &Source) -> String {

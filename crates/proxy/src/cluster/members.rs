@@ -188,7 +188,7 @@ impl Cluster {
     }
 
     /// The policy that chooses.
-    pub(super) const fn policy(&self) -> PolicyKind {
+    pub(crate) const fn policy(&self) -> PolicyKind {
         self.balancing.policy
     }
 

@@ -105,6 +105,21 @@ impl ClusterState {
         members.source(now.tick, target, request, |place| self.requests(place))
     }
 
+    /// Where the response to a client's request is had that is on the disk of this node and not in
+    /// its memory; `None`: nothing decides that.
+    pub(crate) fn source_of_stored(
+        &self,
+        now: Now,
+        target: TargetKey,
+        request: LateralRequest<'_>,
+        reads_waiting: u32,
+    ) -> Option<Source> {
+        let mut members = self.members();
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        members.set_own_pressure(waiting.saturating_add(reads_waiting));
+        members.source_of_stored(now.tick, target, request, |place| self.requests(place))
+    }
+
     /// Where a client's request for `target` would be sent, and what the policy sees of each node,
     /// by place; those that are `behind` are left out. The policy notes nothing of it.
     pub(super) fn preview(

@@ -2,7 +2,7 @@
 //! again.
 
 use crate::config::{Direct, Mode};
-use crate::exchange::next_hop::{Decline, NextHop, Tried};
+use crate::exchange::next_hop::{Decline, NextHop, PeerSource, Tried};
 use crate::exchange::state::RequestState;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::settings::Settings;
@@ -102,15 +102,7 @@ impl Attempts {
         let mut is_optional = true;
         let failed = failed.of_peer(self.next_hop.peer().is_some());
         if let Some(peer) = self.next_hop.peer() {
-            let why = PeerFailure::of(failed);
-            match why {
-                PeerFailure::Silent => peer.silent(worker, why.text(), self.connected),
-                PeerFailure::Unreachable | PeerFailure::Broken => {
-                    peer.failed(worker, why.text(), None);
-                }
-                PeerFailure::Busy | PeerFailure::Declined => {}
-            }
-            worker.counters().inc(why.metric());
+            fail_peer(worker, peer, failed, self.connected);
         } else if let Some(proxy) = self.next_hop.proxy() {
             match failed {
                 Failed::Declined(_) => proxy.ended(worker, ProxyOutcome::Missed),
@@ -321,8 +313,20 @@ pub(crate) enum NoStream {
     Answer(Answer),
 }
 
+/// A node of the cluster gave no response to a request for which there was a connection at
+/// `connected`.
+pub(crate) fn fail_peer(worker: &Worker, peer: &PeerSource, failed: Failed, connected: Tick) {
+    let why = PeerFailure::of(failed.of_peer(true));
+    match why {
+        PeerFailure::Silent => peer.silent(worker, why.text(), connected),
+        PeerFailure::Unreachable | PeerFailure::Broken => peer.failed(worker, why.text(), None),
+        PeerFailure::Busy | PeerFailure::Declined => {}
+    }
+    worker.counters().inc(why.metric());
+}
+
 /// A stream to `next_hop`; a sibling has its own time to accept a connection.
-async fn open(
+pub(crate) async fn open(
     worker: &Worker,
     settings: &Settings,
     next_hop: &NextHop,

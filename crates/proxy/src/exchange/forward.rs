@@ -1,5 +1,7 @@
 //! Forwards a request: connection, request, response, and what follows a failure.
 
+pub(crate) mod instead_of_read;
+
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::disk_lookup;
 use crate::cache::variants;

@@ -113,6 +113,22 @@ impl NextHop {
         })
     }
 
+    /// The node to ask for a response that is on the disk of this node, while that is busy; `None`
+    /// if it is to be read.
+    pub(crate) fn instead_of_read(exchange: &mut RequestState) -> Option<Self> {
+        let (peer, why) = PeerSource::instead_of_read(exchange)?;
+        exchange.log.chosen(Some(why), None);
+        let peer = peer?;
+        // an address that this node would not reach is not reached by another one
+        if exchange.request.mode == Mode::Forward && exchange.request.host.ip().is_some() {
+            Self::of_target(exchange, &exchange.worker).ok()?;
+        }
+        Some(Self {
+            node_choice: Some(why),
+            ..Self::of_peer(exchange, peer)
+        })
+    }
+
     fn of_peer(exchange: &RequestState, peer: PeerSource) -> Self {
         Self {
             destination: Destination {

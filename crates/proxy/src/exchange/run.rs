@@ -9,8 +9,9 @@ use crate::client::digest_answer;
 use crate::client::fast;
 use crate::exchange::connect;
 use crate::exchange::forward;
+use crate::exchange::forward::instead_of_read;
 use crate::exchange::module_calls;
-use crate::exchange::next_hop::PeerSource;
+use crate::exchange::next_hop::{NextHop, PeerSource};
 use crate::exchange::respond::{self, respond};
 use crate::exchange::state::{Plan, RequestState};
 use crate::exchange::stored::{ready, send_stored};
@@ -20,7 +21,7 @@ use crate::send::disk_read::ContentReadError;
 use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::http::ClientStream;
-use weir_policy::{Phase, Serving};
+use weir_policy::{Missing, Phase, Serving};
 use weir_semantics::Form;
 use weir_store::{ExpectedResponse, StoredResponse};
 
@@ -39,10 +40,10 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
         match plan {
             // boxed, as few requests need them: a future is as large as its largest part
             Plan::Judge => plan = Box::pin(fast::judge(stream, &mut exchange)).await,
-            Plan::DiskLookup(missing) => {
-                plan = Box::pin(disk_lookup::run(&mut exchange, missing)).await;
-                exchange.log.reach(Phase::Choose);
-            }
+            Plan::DiskLookup(missing) => match look_up(stream, &mut exchange, missing).await {
+                Some(found) => plan = found,
+                None => break,
+            },
             Plan::Serve {
                 response,
                 serving,
@@ -106,6 +107,23 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
         exchange.run_hooks().await;
     }
     alive
+}
+
+/// How a request is answered of which memory has no response, and the disk may have one; `None`: it
+/// was, by another node in place of the disk.
+async fn look_up(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+    missing: Missing,
+) -> Option<Plan> {
+    if let Some(next_hop) = NextHop::instead_of_read(exchange)
+        && Box::pin(instead_of_read::run(stream, exchange, next_hop, missing)).await
+    {
+        return None;
+    }
+    let plan = Box::pin(disk_lookup::run(exchange, missing)).await;
+    exchange.log.reach(Phase::Choose);
+    Some(plan)
 }
 
 fn report(exchange: &RequestState, alive: bool) {

@@ -10,13 +10,13 @@ use xtask::closed_port::ClosedPort;
 const ASKED: &str = "GET /weir/digest HTTP/1.1\r\nHost: b\r\n";
 const MEMBER: &str = "Weir-Peer: node=a, mode=digests\r\n";
 
-fn ask_often(config: &mut Config) {
+pub(crate) fn ask_often(config: &mut Config) {
     config.cluster.digest_interval = span("1s");
     config.cluster.digest_memory = "1MiB".parse().expect("a size");
 }
 
 /// Waits until node number `at` has begun and ended a round of questions.
-fn wait_for_round(cluster: &Nodes, at: usize) {
+pub(crate) fn wait_for_round(cluster: &Nodes, at: usize) {
     let node = &cluster.nodes[at];
     let taken = node.count(Metric::DigestsTaken);
     // one may be under way that began before

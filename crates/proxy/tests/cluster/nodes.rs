@@ -101,6 +101,15 @@ pub(crate) fn refusals(node: &Running) -> u64 {
 
 /// A node alone, which has no member but itself.
 pub(crate) fn start_node(name: &str, origin: SocketAddr) -> Running {
+    start_node_with(name, origin, |_| {})
+}
+
+/// The same with changes to its configuration.
+pub(crate) fn start_node_with(
+    name: &str,
+    origin: SocketAddr,
+    change: impl FnOnce(&mut Config),
+) -> Running {
     Running::gateway_with(origin, |config: &mut Config| {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         config.listeners.push(Listener {
@@ -115,6 +124,7 @@ pub(crate) fn start_node(name: &str, origin: SocketAddr) -> Running {
         config.cluster.digest_memory = "0".parse().expect("a size");
         // the ports of the others are known once they listen
         config.cluster.members = vec![member(name, SocketAddr::from((Ipv4Addr::LOCALHOST, 9)))];
+        change(config);
     })
 }
 

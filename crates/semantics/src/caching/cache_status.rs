@@ -65,6 +65,14 @@ pub fn is_hit(value: &[u8]) -> Option<bool> {
     }
 }
 
+/// Whether the cache that sent a response gives `detail` in its own `Cache-Status` member, the last
+/// of this line.
+#[must_use]
+pub fn has_detail(value: &[u8], detail: &str) -> bool {
+    let found = parameter_of_last(value, b"detail");
+    matches!(found, Ok(Some(BareItem::Token(found))) if found == detail.as_bytes())
+}
+
 impl CacheStatus<'_> {
     /// Appends the member. Every input gives a valid structured field: a text that is no token is
     /// quoted, characters that no string may have become `?`, numbers are clamped to fifteen
@@ -117,7 +125,21 @@ mod tests {
     use proptest::prelude::*;
     use sfv::{BareItem, List, ListEntry, Parser};
 
-    use super::{CacheStatus, Fwd, is_hit};
+    use super::{CacheStatus, Fwd, has_detail, is_hit};
+
+    #[test]
+    fn detail_is_that_of_the_last_cache() {
+        let check = |value: &str, expected: bool| {
+            assert_eq!(has_detail(value.as_bytes(), "disk"), expected, "{value}");
+        };
+        check("a;hit;detail=disk", true);
+        check("a;hit, b;hit;detail=disk", true);
+        check("b;hit;detail=disk, a;hit", false);
+        check("a;hit;detail=memory", false);
+        check("a;hit", false);
+        check("a;hit;detail=disk;;", false);
+        check("", false);
+    }
 
     fn written(status: &CacheStatus<'_>) -> String {
         let mut out = Vec::new();

@@ -174,8 +174,9 @@ macro_rules! constants_settings {
                 concat!($table, ".disk_busy"),
                 &[
                     "With `extended-lard`: with fewer reads that wait for its disk and fetches that wait for an origin, a node of a cluster",
-                    "keeps a copy of what it fetches from another one. With fewer requests that wait for a response to begin, the next hop",
-                    "of a route gets the next request of a connection, too, wherever its target is kept.",
+                    "keeps a copy of what it fetches from another one, and reads what is on its disk; with as many it does not, and asks a node",
+                    "that has in memory what is on its disk. With fewer requests that wait for a response to begin, the next hop of a route",
+                    "gets the next request of a connection, too, wherever its target is kept.",
                 ],
             ),
             (

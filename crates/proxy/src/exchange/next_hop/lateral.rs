@@ -14,10 +14,15 @@ use weir_measure::Metric;
 use weir_net::http::NextHopStream;
 use weir_net::next_hops::HopKey;
 use weir_policy::now::Tick;
-use weir_policy::route::{AskedBy, AskedNode, LateralRequest, NodeKey, Place, TargetKey, Why};
+use weir_policy::route::policy::PolicyKind;
+use weir_policy::route::{
+    AskedBy, AskedNode, LateralRequest, NodeKey, Place, Source, TargetKey, Why,
+};
+use weir_policy::verdict::FROM_DISK;
 use weir_policy::{Handling, RefuseReason, Secret};
 use weir_semantics::{
-    FieldLine, PEER_FIELD, PeerReport, PeerRequest, Scheme, Target, is_hit, lines_named,
+    FieldLine, Method, PEER_FIELD, PeerReport, PeerRequest, Scheme, Target, has_detail, is_hit,
+    lines_named,
 };
 
 /// Another node as the next hop of a request.
@@ -56,35 +61,54 @@ impl PeerSource {
     fn choose(exchange: &RequestState, failed: &[NodeKey]) -> Option<(Option<Self>, Option<Why>)> {
         let cluster = exchange.settings.cluster()?;
         let asked_by = asked_by(exchange, &cluster)?;
-        let (shared, now) = (&exchange.worker.shared, exchange.worker.now());
         let handling = exchange.tx.verdict().handling;
-        let is_shared = exchange.modules.is_none()
-            && !shared.collapsed.is_uncollapsible(now, exchange.key)
-            && !shared.cluster_purges.is_held(exchange.key);
+        let is_shared = is_shared(exchange);
         let failed = cluster.places_of(failed);
         let asks = LateralRequest::of(handling, asked_by, is_shared, &failed)?;
-        let request = &exchange.request;
-        let target = Target {
-            scheme: Scheme::Http,
-            host: request.host,
-            port: request.port,
-            path_and_query: request.path_and_query(),
+        let (state, now) = (cluster.state(), exchange.worker.now());
+        let choose = |target, asks: LateralRequest<'_>, reads_waiting| {
+            (target, state.source(now, target, asks, reads_waiting))
         };
-        let holds = |place| {
-            let key_of = |secret: &Secret| key_of(request.mode, &target, secret);
-            shared.digests.holds(cluster.name(place), key_of)
+        let (target, source) = with_knowledge(exchange, &cluster, asks, choose);
+        Some((Self::chosen(&cluster, target, &source), source.why))
+    }
+
+    /// The node to ask for a response that is on the disk of this one and not in its memory, and
+    /// why; no node: it is to be read. `None` if no node is looked at.
+    pub(crate) fn instead_of_read(exchange: &RequestState) -> Option<(Option<Self>, Why)> {
+        let cluster = exchange.settings.cluster()?;
+        let request = exchange.tx.request();
+        let is_plain = matches!(request.method, Method::Get | Method::Head)
+            && !request.directives.no_cache
+            && !exchange.tx.is_for_caches_alone()
+            && !exchange.background
+            && exchange.variant.is_none();
+        let is_asked = cluster.policy() == PolicyKind::ExtendedLard
+            && asked_by(exchange, &cluster) == Some(AskedBy::Client)
+            && is_plain
+            && is_shared(exchange);
+        if !is_asked {
+            return None;
+        }
+        let asks = LateralRequest::instead_of_read();
+        let (state, now) = (cluster.state(), exchange.worker.now());
+        let choose = |target, asks: LateralRequest<'_>, reads_waiting| {
+            let source = state.source_of_stored(now, target, asks, reads_waiting)?;
+            Some((target, source))
         };
-        let behind = places_behind(&shared.cluster_purges, &cluster);
-        let asks = asks.with_holds(&holds).without(&behind);
-        let hashed = TargetKey(key_of(request.mode, &target, cluster.target_secret()).0);
-        let reads_waiting = shared.reads_waiting();
-        let source = cluster.state().source(now, hashed, asks, reads_waiting);
-        let peer = source.node.map(|node| Self {
-            cluster: Arc::clone(&cluster),
+        let (target, source) = with_knowledge(exchange, &cluster, asks, choose)?;
+        let why = source.why?;
+        let reason = Metric::NodeChoices(route_request::label(why));
+        exchange.worker.counters().inc(reason);
+        Some((Self::chosen(&cluster, target, &source), why))
+    }
+
+    fn chosen(cluster: &Arc<Cluster>, target: TargetKey, source: &Source) -> Option<Self> {
+        source.node.map(|node| Self {
+            cluster: Arc::clone(cluster),
             node,
-            target: hashed,
-        });
-        Some((peer, source.why))
+            target,
+        })
     }
 
     /// Where to connect.
@@ -183,7 +207,11 @@ impl LateralFetch {
         let Some(report) = cluster.report_in(place, &self.nonce, (status, fields)) else {
             return LateralAnswer::Stranger;
         };
-        let hit = lines_named(fields, "cache-status").last().and_then(is_hit);
+        let status_line = lines_named(fields, "cache-status").last();
+        let is_from_disk = status_line.is_some_and(|line| has_detail(line, FROM_DISK.0));
+        let is_for_memory = self.source.node.is_instead_of_read;
+        let hit = status_line.and_then(is_hit);
+        let hit = hit.map(|hit| hit && !(is_for_memory && is_from_disk));
         let us = worker.network().clock().us().saturating_sub(self.began_us);
         let of_target = (self.source.target, hit);
         let (log, node) = (&worker.shared.module_log, (&**cluster, place));
@@ -226,6 +254,40 @@ pub(crate) fn places_behind(purges: &ClusterPurges, cluster: &Arc<Cluster>) -> V
     let others = cluster.other_places();
     let is_behind = |place: &Place| purges.is_behind(cluster.name(*place));
     others.filter(is_behind).collect()
+}
+
+/// Whether another node may be asked for it: responses are not known to be for one client each, no
+/// module of this node is called, and the target was not purged a moment ago.
+fn is_shared(exchange: &RequestState) -> bool {
+    let (shared, now) = (&exchange.worker.shared, exchange.worker.now());
+    exchange.modules.is_none()
+        && !shared.collapsed.is_uncollapsible(now, exchange.key)
+        && !shared.cluster_purges.is_held(exchange.key)
+}
+
+/// Calls `choose` with the hash of the target, what is known of the other nodes, and the reads that
+/// wait for the disk of this one.
+fn with_knowledge<T>(
+    exchange: &RequestState,
+    cluster: &Arc<Cluster>,
+    asks: LateralRequest<'_>,
+    choose: impl FnOnce(TargetKey, LateralRequest<'_>, u32) -> T,
+) -> T {
+    let (shared, request) = (&exchange.worker.shared, &exchange.request);
+    let target = Target {
+        scheme: Scheme::Http,
+        host: request.host,
+        port: request.port,
+        path_and_query: request.path_and_query(),
+    };
+    let holds = |place| {
+        let key_of = |secret: &Secret| key_of(request.mode, &target, secret);
+        shared.digests.holds(cluster.name(place), key_of)
+    };
+    let behind = places_behind(&shared.cluster_purges, cluster);
+    let asks = asks.with_holds(&holds).without(&behind);
+    let hashed = TargetKey(key_of(request.mode, &target, cluster.target_secret()).0);
+    choose(hashed, asks, shared.reads_waiting())
 }
 
 /// Whose request it is; `None` if it is of a node that is none of the cluster now.

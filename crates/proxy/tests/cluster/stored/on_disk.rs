@@ -1,0 +1,237 @@
+//! What a node has on disk and not in memory: with `extended-lard`, while the disk is busy, a node
+//! that has it in memory is asked for it.
+
+use crate::digests::{ask_often, wait_for_round};
+use crate::nodes::{Nodes, fresh, start_node_with};
+use crate::support::{Head, PATIENCE, RawClient, Response};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Condvar, Mutex};
+use weir_measure::{Metric, RouteChoice};
+use weir_policy::route::policy::PolicyKind;
+use weir_proxy::admin::{PurgeCall, PurgeReach};
+use weir_proxy::config::{ByteSize, Config, Directory};
+
+/// What holds back the answer to a POST.
+struct Gate {
+    arrives: Mutex<Sender<()>>,
+    is_open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn new() -> (&'static Self, Receiver<()>) {
+        let (arrives, arrived) = channel();
+        // a thread of the origin has it until the process ends
+        let gate = Box::leak(Box::new(Self {
+            arrives: Mutex::new(arrives),
+            is_open: Mutex::new(false),
+            opened: Condvar::new(),
+        }));
+        (gate, arrived)
+    }
+
+    fn open(&self) {
+        *self.is_open.lock().expect("no panic") = true;
+        self.opened.notify_all();
+    }
+
+    fn pass(&self) {
+        self.arrives
+            .lock()
+            .expect("no panic")
+            .send(())
+            .expect("a test");
+        let is_open = self.is_open.lock().expect("no panic");
+        let waited = self.opened.wait_while(is_open, |is_open| !*is_open);
+        drop(waited.expect("no panic"));
+    }
+}
+
+/// Three nodes, the first of which has responses on disk and not in memory, and the second has
+/// them in memory. A client of the first waits for the origin: by its own count, its disk is busy.
+struct Busy {
+    cluster: Nodes,
+    paths: Vec<String>,
+    gate: &'static Gate,
+    waiting: RawClient,
+    _disk: tempfile::TempDir,
+}
+
+fn on_disk(folder: &Path) -> impl FnOnce(&mut Config) {
+    let directory = Directory {
+        path: folder.join("store"),
+        size: Some(ByteSize::from_mib(64)),
+    };
+    move |config| {
+        config.disk.enabled = true;
+        config.disk.directories = vec![directory];
+        config.cluster.disk_busy = Some(1);
+    }
+}
+
+impl Busy {
+    fn new(policy: PolicyKind) -> Self {
+        let (gate, arrived) = Gate::new();
+        let mut cluster = Nodes::start(move |head: &Head, content: &[u8]| {
+            if head.start_line().starts_with("POST ") {
+                gate.pass();
+            }
+            fresh(head, content)
+        });
+        let disk = tempfile::tempdir().expect("a folder");
+        restart_first(&mut cluster, disk.path());
+        // each is stored at the node that owns it
+        let paths: Vec<String> = cluster.paths_of(0).take(3).collect();
+        for node in &cluster.nodes {
+            node.reload(|config| config.cluster.policy = policy);
+        }
+        for path in &paths {
+            assert_eq!(cluster.get(1, path).text(), *path);
+            if policy == PolicyKind::ExtendedLard {
+                assert!(
+                    is_hit(&cluster.get(1, path)),
+                    "its disk is idle: it keeps a copy"
+                );
+            }
+        }
+        restart_first(&mut cluster, disk.path());
+        cluster.nodes[0].reload(|config| {
+            config.cluster.policy = policy;
+            ask_often(config);
+        });
+        wait_for_round(&cluster, 0);
+        let mut waiting = cluster.nodes[0].client();
+        waiting.send("POST /held HTTP/1.1\r\nHost: a.example\r\nContent-Length: 0\r\n\r\n");
+        arrived.recv_timeout(PATIENCE).expect("at the origin");
+        Self {
+            cluster,
+            paths,
+            gate,
+            waiting,
+            _disk: disk,
+        }
+    }
+
+    /// Nothing waits any more.
+    fn end(&mut self) {
+        self.gate.open();
+        assert_eq!(self.waiting.read_response().status(), 200);
+    }
+
+    fn chosen(&self, why: RouteChoice) -> u64 {
+        self.cluster.nodes[0].count(Metric::NodeChoices(why))
+    }
+}
+
+/// Starts the first node anew, with what is on its disk.
+fn restart_first(cluster: &mut Nodes, disk: &Path) {
+    let stopped = cluster.nodes.remove(0);
+    assert!(stopped.stop().join().expect("no panic"));
+    let started = start_node_with("a", cluster.origin.address(), on_disk(disk));
+    started.wait_for(Metric::DiskLoading, 0);
+    cluster.nodes.insert(0, started);
+    let members = cluster.members();
+    for node in &cluster.nodes {
+        node.reload(|config| config.cluster.members.clone_from(&members));
+    }
+}
+
+/// What the caches on the way of a response say, this node last.
+fn status(response: &Response) -> String {
+    assert_eq!(response.status(), 200);
+    response.head.all("cache-status").join(", ")
+}
+
+fn is_hit(response: &Response) -> bool {
+    status(response).starts_with("weir;hit")
+}
+
+#[test]
+fn response_on_a_busy_disk_comes_from_the_memory_of_another_node_and_stays_on_disk() {
+    let mut busy = Busy::new(PolicyKind::ExtendedLard);
+    let [first, second, _] = &busy.paths[..] else {
+        panic!("three paths");
+    };
+    for path in [first, first, second] {
+        let response = busy.cluster.get(0, path);
+        assert_eq!(response.text(), *path);
+        let status = status(&response);
+        assert!(status.starts_with("weir;hit;"), "{status}");
+        assert!(
+            status.ends_with(";detail=on-peer"),
+            "no copy is kept: {status}"
+        );
+        assert_eq!(busy.cluster.asked(path), 1);
+    }
+    assert_eq!(busy.chosen(RouteChoice::Lateral), 3);
+    let (first, second) = (first.clone(), second.clone());
+    busy.end();
+    for path in [first, second] {
+        let response = busy.cluster.get(0, &path);
+        assert_eq!(response.text(), path);
+        let status = status(&response);
+        assert!(status.starts_with("weir;hit"), "{status}");
+        assert!(status.ends_with(";detail=disk"), "{status}");
+        assert_eq!(busy.cluster.asked(&path), 1);
+    }
+    assert_eq!(busy.chosen(RouteChoice::Lateral), 3);
+}
+
+#[test]
+fn response_that_the_other_node_has_no_more_is_read_from_the_busy_disk() {
+    let mut busy = Busy::new(PolicyKind::ExtendedLard);
+    let path = busy.paths[0].clone();
+    let purged = busy.cluster.nodes[1].purge_at(PurgeReach::ThisNode, PurgeCall::All);
+    assert!(purged.is_ok(), "{purged:?}");
+    let response = busy.cluster.get(0, &path);
+    assert_eq!(response.text(), path);
+    let read = status(&response);
+    assert!(read.ends_with(";detail=disk"), "{read}");
+    assert_eq!(busy.cluster.asked(&path), 1);
+    // its digest may say so by now, and is not awaited
+    let declined = busy.cluster.nodes[0].count(Metric::PeersDeclined);
+    assert_eq!(declined + busy.chosen(RouteChoice::DiskBusy), 1);
+    // a node that does not answer at all
+    let gone = busy.cluster.nodes.remove(1);
+    assert!(gone.stop().join().expect("no panic"));
+    let path = busy.paths[1].clone();
+    let read = status(&busy.cluster.get(0, &path));
+    assert!(read.ends_with(";detail=disk"), "{read}");
+    assert_eq!(busy.cluster.asked(&path), 1);
+    busy.end();
+}
+
+#[test]
+fn response_on_a_busy_disk_is_read_with_other_policies() {
+    for policy in [PolicyKind::ReplicatedHash, PolicyKind::LardR] {
+        let mut busy = Busy::new(policy);
+        let requests = busy.cluster.nodes[0].count(Metric::PeerRequests);
+        for path in &busy.paths {
+            let read = status(&busy.cluster.get(0, path));
+            assert!(read.ends_with(";detail=disk"), "{read}");
+        }
+        assert_eq!(busy.cluster.nodes[0].count(Metric::PeerRequests), requests);
+        busy.end();
+    }
+}
+
+#[test]
+fn response_on_a_busy_disk_is_not_asked_of_another_node_while_a_purge_of_it_is_under_way() {
+    let mut busy = Busy::new(PolicyKind::ExtendedLard);
+    let path = busy.paths[0].clone();
+    let url = format!("http://a.example{path}");
+    assert!(busy.cluster.nodes[0].try_purge(&url).is_ok());
+    let response = busy.cluster.get(0, &path);
+    assert_eq!(status(&response).matches("hit").count(), 0);
+    assert_eq!(busy.cluster.asked(&path), 2);
+    // what a client wants from the origin is neither on disk nor in a memory for it
+    let request = format!(
+        "GET {} HTTP/1.1\r\nHost: a.example\r\nCache-Control: no-cache\r\n\r\n",
+        busy.paths[1]
+    );
+    let response = busy.cluster.nodes[0].client().ask(request);
+    assert_eq!(status(&response).matches("hit").count(), 0);
+    assert_eq!(busy.chosen(RouteChoice::Lateral), 0);
+    busy.end();
+}
