@@ -239,7 +239,9 @@ impl Directory {
         } else {
             counters.write_errors.add(1);
         }
-        if let Some(more) = counters.failure_notices.allow(now_ms) {
+        if error.kind() == std::io::ErrorKind::StorageFull {
+            self.found_full(error);
+        } else if let Some(more) = counters.failure_notices.allow(now_ms) {
             self.tell(Notice::Failed {
                 path: self.path.clone(),
                 doing,
@@ -254,6 +256,18 @@ impl Directory {
                 rest_ms,
             });
             self.queue.wake();
+        }
+    }
+
+    /// There is no room on the file system.
+    pub(crate) fn found_full(&self, error: &std::io::Error) {
+        let limiter = &self.counters.full_notices;
+        if let Some(more) = limiter.allow(self.clock.now_ms()) {
+            self.tell(Notice::Full {
+                path: self.path.clone(),
+                why: error.to_string(),
+                more,
+            });
         }
     }
 

@@ -65,6 +65,15 @@ pub enum Notice {
         /// How many more there were since the last notice.
         more: u64,
     },
+    /// There is no room on the file system: something else has it, too.
+    Full {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
+        /// How often it did since the last notice.
+        more: u64,
+    },
     /// Stored responses cannot be read past the page cache: all reads go through it.
     Indirect {
         /// The directory.
@@ -133,6 +142,12 @@ impl fmt::Display for Notice {
             } => write!(
                 f,
                 "failed to {doing} in `{}`: {why} ({more} more)",
+                path.display()
+            ),
+            Self::Full { path, why, more } => write!(
+                f,
+                "the file system of the store `{}` is full ({why}): older responses leave for new ones, or none is stored; \
+                 make room on it, or give the store a smaller size ({more} more)",
                 path.display()
             ),
             Self::Indirect { path } => write!(

@@ -1,6 +1,8 @@
-//! Out of file descriptors: who is connected goes on, who comes waits, and nothing spins.
+//! Out of file descriptors: who is connected goes on, who comes waits, and nothing spins. Out of
+//! room on a file system: the operator is told.
 
-use crate::support::{Config, Metrics, Nginx, PATIENCE, RawClient, Weir, ask};
+use crate::support::{Config, Curl, Metrics, Nginx, PATIENCE, RawClient, Weir, ask, content};
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 const LOCATIONS: &str = "
@@ -182,4 +184,34 @@ fn descriptor_shortage_gives_503_and_does_not_mark_next_hops_as_failed() {
             .and_then(|n| n.parse::<u32>().ok());
         assert!(connections.is_some_and(|count| count >= 6), "{seen:?}");
     }
+}
+
+#[test]
+fn full_file_system_of_a_store_is_in_the_log_with_what_to_do_and_clients_are_served() {
+    if !xtask::namespace::is_permitted() {
+        return;
+    }
+    let nginx = Nginx::start("location / { add_header Cache-Control max-age=3600; root www; }");
+    let expected = content(1, 1 << 20);
+    nginx.file("large", &expected);
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("store");
+    let directories = format!("[{{ path = {store:?}, size = \"64MiB\" }}]");
+    let config = Config::forward()
+        .set("disk.enabled", "true")
+        .set("disk.directories", &directories);
+    let mut weir = Weir::serve_on_small_file_system(&config, folder.path());
+    // something else takes all that there is
+    let other = weir.mounted(&folder.path().join("other"));
+    let mut other = std::fs::File::create(other).expect("a file");
+    let block = vec![0; 1 << 16];
+    while other.write_all(&block).is_ok() {}
+    for number in 0..40 {
+        let url = nginx.url(&format!("/large?{number}"));
+        let reply = Curl::through(weir.address()).fetch(&url).reply();
+        assert!(reply.expect(200).body == expected, "request {number}");
+    }
+    let line = weir.wait_for("the file system of the store");
+    assert!(line.contains("/store` is full"), "{line}");
+    assert!(line.contains("make room on it"), "{line}");
 }

@@ -44,11 +44,17 @@ pub(crate) struct Start<'a> {
     pub(crate) arguments: &'a [&'a str],
     /// Open files it may have; `None`: as many as we.
     pub(crate) open_files: Option<u32>,
+    /// With a small file system at this folder, which nothing outside sees.
+    pub(crate) small_file_system: Option<&'a Path>,
     /// In a network of its own, which nothing outside sees: see [`Weir::beside`].
     pub(crate) own_network: bool,
     /// Where it says that it runs; `None`: in its folder.
     pub(crate) runtime: Option<&'a Path>,
 }
+
+/// Mounts a file system of 96 MiB.
+const ON_SMALL_FILE_SYSTEM: &str =
+    "mount -t tmpfs -o size=96m tmpfs \"$MOUNT_POINT\" && exec \"$0\" \"$@\"";
 
 /// Makes loopback work in a new network, and a place for the names of further ones.
 const IN_OWN_NETWORK: &str = "mount -t tmpfs tmpfs /run && ip link set lo up && exec \"$0\" \"$@\"";
@@ -104,6 +110,25 @@ impl Weir {
         )
     }
 
+    /// Starts one with a file system of 96 MiB at `folder`. That needs root, and `unshare` of
+    /// Debian's package util-linux.
+    pub(crate) fn serve_on_small_file_system(config: &Config, folder: &Path) -> Self {
+        Self::start(
+            config,
+            &Start {
+                small_file_system: Some(folder),
+                ..Start::default()
+            },
+        )
+    }
+
+    /// The same file as it sees it, with what is mounted there.
+    pub(crate) fn mounted(&self, file: &Path) -> PathBuf {
+        let inside = file.strip_prefix("/").expect("an absolute path");
+        let process = Path::new("/proc").join(self.id().to_string());
+        process.join("root").join(inside)
+    }
+
     /// A program that sees the same network as this one, started in `folder`.
     pub(crate) fn beside(&self, folder: &Path, program: &str) -> Command {
         let mut command = Command::new("nsenter");
@@ -118,8 +143,8 @@ impl Weir {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("weir.toml"), config.text()).expect("a file");
         let stdout = std::fs::File::create(folder.path().join("stdout")).expect("a file");
-        let mut command = match start.open_files {
-            None if start.own_network => {
+        let mut command = match (start.open_files, start.small_file_system) {
+            (None, None) if start.own_network => {
                 let mut unshare = Command::new("unshare");
                 // both exec: the handle is the proxy's
                 unshare
@@ -127,8 +152,16 @@ impl Weir {
                     .arg(env!("CARGO_BIN_EXE_weir"));
                 unshare
             }
-            None => Command::new(env!("CARGO_BIN_EXE_weir")),
-            Some(limit) => {
+            (None, Some(folder)) => {
+                let mut unshare = Command::new("unshare");
+                unshare
+                    .args(["--mount", "sh", "-c", ON_SMALL_FILE_SYSTEM])
+                    .arg(env!("CARGO_BIN_EXE_weir"))
+                    .env("MOUNT_POINT", folder);
+                unshare
+            }
+            (None, None) => Command::new(env!("CARGO_BIN_EXE_weir")),
+            (Some(limit), _) => {
                 let mut shell = Command::new("sh");
                 // exec keeps the process id: the handle is the proxy's
                 shell

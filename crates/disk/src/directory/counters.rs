@@ -63,6 +63,7 @@ pub(crate) struct Counters {
     pub(crate) scrubbed_bytes: Counter,
     pub(crate) damage_notices: NoticeLimiter,
     pub(crate) failure_notices: NoticeLimiter,
+    pub(crate) full_notices: NoticeLimiter,
 }
 
 impl Counters {

@@ -307,6 +307,7 @@ impl Writer {
         loop {
             match write(self) {
                 Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                    self.directory.found_full(&error);
                     tries += 1;
                     if tries > ROOM_TRIES_MAX || !self.give_up_oldest() {
                         return Err(error);

@@ -89,6 +89,32 @@ fn purge_on_a_full_device_frees_segments_and_survives_a_restart() {
     assert_eq!(stored_keys(&store), [] as [u64; 0]);
 }
 
+#[test]
+fn full_file_system_is_said_while_older_responses_leave_for_new_ones() {
+    let mut store = SteppedStore::new(2, Nature::default());
+    let full = |store: &SteppedStore| {
+        let notices = store.notices.lock().unwrap();
+        let notices = notices.iter().map(ToString::to_string);
+        notices.filter(|it| it.contains("is full")).count()
+    };
+    let fill = |store: &mut SteppedStore| {
+        for round in 0..40 {
+            store.append(round % KEYS);
+            store.step();
+        }
+    };
+    fill(&mut store);
+    assert_eq!(full(&store), 0, "there was room");
+    let used = store.files.space(Path::new("/")).unwrap();
+    store.files.limit_space(used.total - used.free);
+    store.is_unlucky = true;
+    let before = store.disk().usage();
+    fill(&mut store);
+    let after = store.disk().usage();
+    assert!(after.stored > before.stored, "{after:?}");
+    assert!(full(&store) > 0);
+}
+
 /// Entries that were written and not synced when the power failed may be there in any choice, with
 /// zeros between. They were not reported as durable; but from outside they look like some that
 /// were, and are lost: the store is emptied.
