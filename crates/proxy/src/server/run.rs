@@ -146,11 +146,7 @@ impl Proxy {
         let listener = Arc::new(move |notice: weir_disk::Notice| say(&notice.to_string()));
         let (disk, tier) = disk_tier::open(&config, &options.files, listener)?;
         let record = recorder.map(Record::start).transpose();
-        let record = record.map_err(|cause| StartError {
-            hint: None,
-            what: "start the recorder".into(),
-            cause,
-        })?;
+        let record = record.map_err(cannot("start the recorder"))?;
         let shared = Arc::new(share(
             &config,
             options.clock,
@@ -160,61 +156,32 @@ impl Proxy {
             options.give_back_memory,
             (options.hooks, options.module_kinds),
         )?);
-        let service = {
-            let shared = Arc::clone(&shared);
-            move |net| {
-                let worker = Worker::new(net, Arc::clone(&shared), module_host::maker);
-                begin_tasks(&worker);
-                worker
-            }
-        };
-        let workers = WorkerPool::start(&shared.network, service).map_err(|cause| StartError {
-            hint: None,
-            what: "start a worker thread".into(),
-            cause,
-        })?;
-        let failed = |cause| StartError {
-            hint: admin_advice(&config.admin.address, &cause),
-            what: format!("listen on {} for the admin interface", config.admin.address),
-            cause,
-        };
-        let socket = AdminSocket::bind(&config.admin.address).map_err(failed)?;
+        let workers = start_workers(&shared)?;
+        let socket = AdminSocket::bind(&config.admin.address);
+        let socket = socket.map_err(|cause| no_admin(&config, cause))?;
         let admin_address = socket
             .as_ref()
             .map_or(AdminAddress::Off, |socket| socket.address().clone());
-        let control = Control::new(
-            shared,
-            workers,
-            config.clone(),
-            options.reload,
-            options.describe,
-        )
-        .map_err(|cause| StartError {
-            hint: None,
-            what: "start the control thread's runtime".into(),
-            cause,
-        })?
-        .with_admin(admin_address.clone(), token)
-        .with_directory(tier.directories.first().map(|first| first.path.clone()));
+        let (reload, describe) = (options.reload, options.describe);
+        let control = Control::new(shared, workers, config.clone(), reload, describe);
+        let control = control.map_err(cannot("start the control thread's runtime"))?;
+        let directory = tier.directories.first().map(|first| first.path.clone());
+        let control = control
+            .with_admin(admin_address.clone(), token)
+            .with_directory(directory);
         let control = Arc::new(control);
-        control.follow_purges(&config)?;
-        control.open_listeners(&config)?;
-        control.follow_members(&config)?;
-        control.shared().settings.load().membership.tell_state();
+        begin_serving(&control, &config)?;
         let mut proxy = Self {
             control,
             admin: None,
             admin_address,
             disk: tier,
         };
-        room_for_a_request().map_err(|cause| StartError {
-            hint: None,
-            what: "serve even one request".into(),
-            cause,
-        })?;
+        room_for_a_request().map_err(cannot("serve even one request"))?;
         if let Some(socket) = socket {
             let control: Arc<dyn admin::Control> = Arc::clone(&proxy.control) as _;
-            proxy.admin = Some(admin::serve(socket, control).map_err(failed)?);
+            let admin = admin::serve(socket, control);
+            proxy.admin = Some(admin.map_err(|cause| no_admin(&config, cause))?);
         }
         Ok(proxy)
     }
@@ -274,6 +241,45 @@ impl Drop for Proxy {
         // before `control`, so that the last handle on it is not dropped on the admin's thread,
         // inside a runtime
         self.admin = None;
+    }
+}
+
+/// Starts the threads that serve.
+fn start_workers(shared: &Arc<Shared>) -> Result<WorkerPool<Worker>, StartError> {
+    let of_workers = Arc::clone(shared);
+    let service = move |net| {
+        let worker = Worker::new(net, Arc::clone(&of_workers), module_host::maker);
+        begin_tasks(&worker);
+        worker
+    };
+    WorkerPool::start(&shared.network, service).map_err(cannot("start a worker thread"))
+}
+
+/// Reads the log of purges, opens the listeners, and follows the members of the cluster.
+fn begin_serving(control: &Arc<Control>, config: &Config) -> Result<(), StartError> {
+    control.follow_purges(config)?;
+    control.open_listeners(config)?;
+    control.follow_members(config)?;
+    control.shared().settings.load().membership.tell_state();
+    Ok(())
+}
+
+/// Why a proxy does not start that cannot do `what`.
+fn cannot(what: &'static str) -> impl Fn(io::Error) -> StartError {
+    move |cause| StartError {
+        hint: None,
+        what: what.into(),
+        cause,
+    }
+}
+
+/// The admin interface does not listen.
+fn no_admin(config: &Config, cause: io::Error) -> StartError {
+    let address = &config.admin.address;
+    StartError {
+        hint: admin_advice(address, &cause),
+        what: format!("listen on {address} for the admin interface"),
+        cause,
     }
 }
 
