@@ -6,6 +6,8 @@
 //! times in which they are forgotten, are among the requests, requests that the origin does not
 //! answer, or answers late, and a node that does not answer for a while.
 
+mod routed;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
