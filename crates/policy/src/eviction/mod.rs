@@ -2,7 +2,8 @@
 //!
 //! An algorithm knows slots and sizes, never a stored response. Its state lies in dense arrays
 //! indexed by slot, with links of four bytes instead of pointers, so that a resident costs some
-//! tens of bytes and a hit writes one byte (S3-FIFO, SIEVE), two links (LRU) or nothing (FIFO).
+//! tens of bytes and a hit writes one byte (S3-FIFO, SIEVE), two links (LRU), nothing (FIFO) or a path
+//! in a heap (GDS).
 //! Only [`Eviction::reserve`] and [`Eviction::shrink`] change how much memory is held; both say so
 //! beforehand through [`Eviction::bytes_for`], and the catalog pays for it.
 //!
@@ -60,6 +61,9 @@ algorithms! {
     Lru in lru = "lru",
     /// [`Fifo`]: first in, first out. The floor that every other one must be better than.
     Fifo in fifo = "fifo",
+    /// [`Gds`]: GreedyDual-Size with cost 1 (Cao, Irani, USITS 1997). The policy of LARD's papers;
+    /// small responses stay, and a hit moves one through a heap.
+    Gds in gds = "gds",
 }
 
 impl EvictionKind {
@@ -199,5 +203,6 @@ mod tests {
         assert_eq!(per_slot(EvictionKind::Fifo), 8);
         assert_eq!(per_slot(EvictionKind::Sieve), 9);
         assert_eq!(per_slot(EvictionKind::S3Fifo), 36);
+        assert_eq!(per_slot(EvictionKind::Gds), 32);
     }
 }

@@ -100,7 +100,7 @@ fn no_policy_is_below_the_reference_curve_or_above_a_miss_ratio_of_one() {
         let curves = curves(&trace, &plan).unwrap();
         let (line, policies) = curves.curves.split_last().unwrap();
         assert_eq!(line.method, reference, "{size}");
-        assert_eq!(policies.len(), 4);
+        assert_eq!(policies.len(), EvictionKind::ALL.len());
         for curve in policies {
             for (found, least) in ratios(curve).into_iter().zip(ratios(line)) {
                 assert!(

@@ -201,6 +201,7 @@ fn committed_trace_gives_the_recorded_hit_counts() {
         (25_022, 356_598_801),
         (20_629, 309_567_749),
         (18_574, 281_809_151),
+        (25_774, 286_823_641),
     ];
     assert_eq!(found, expected);
 }
