@@ -6,7 +6,7 @@
 mod event_queue;
 pub(crate) mod slab;
 
-use event_queue::EventQueue;
+pub(crate) use event_queue::EventQueue;
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
 
@@ -123,10 +123,15 @@ impl World {
     }
 }
 
+/// The tick of a run without a wall clock.
+pub(crate) const fn tick(at: Nanos) -> Tick {
+    Tick(at / MILLISECOND)
+}
+
 const fn now((start_s, beyond_ns): (i64, Nanos), at: Nanos) -> Now {
     Now {
         wall: Timestamp(start_s + ((beyond_ns + at) / SECOND) as i64),
-        tick: Tick(at / MILLISECOND),
+        tick: tick(at),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 /// Keys that are given back in their order, smallest first. Each is given once.
 #[derive(Debug, Default)]
-pub(super) struct EventQueue {
+pub(crate) struct EventQueue {
     /// Before all of the heap, if it is there: what is made last often comes next, and need not go
     /// through it.
     first: Option<u128>,
@@ -13,7 +13,7 @@ pub(super) struct EventQueue {
 }
 
 impl EventQueue {
-    pub(super) fn push(&mut self, key: u128) {
+    pub(crate) fn push(&mut self, key: u128) {
         match self.first {
             Some(first) if first < key => self.heap.push(Reverse(key)),
             Some(first) => {
@@ -26,7 +26,7 @@ impl EventQueue {
     }
 
     /// The first key, if it is below `bound`.
-    pub(super) fn pop_below(&mut self, bound: u128) -> Option<u128> {
+    pub(crate) fn pop_below(&mut self, bound: u128) -> Option<u128> {
         let top = || self.heap.peek().map(|top| top.0);
         let key = self.first.or_else(top).filter(|key| *key < bound)?;
         if self.first.take().is_none() {

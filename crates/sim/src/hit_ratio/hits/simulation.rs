@@ -134,6 +134,13 @@ impl Simulation {
         self.miss(asked, Catalog::admit_copy);
     }
 
+    /// A response that has come after a request for what was not there; it is no request.
+    pub(crate) fn store(&mut self, asked: NumberedRequest) {
+        if self.slot(asked.number).is_none() {
+            self.miss(asked, Catalog::admit);
+        }
+    }
+
     /// Requests one after the other, in less time than one by one.
     pub fn ask_all(&mut self, asked: &[NumberedRequest]) {
         for chunk in asked.chunks(AHEAD) {
