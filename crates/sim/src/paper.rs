@@ -1,4 +1,5 @@
 //! Papers as commands: their tables and figures, made again and laid beside what was published.
 
 mod drawing;
+mod page;
 pub mod proxim;

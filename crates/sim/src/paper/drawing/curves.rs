@@ -23,6 +23,13 @@ pub(in crate::paper) enum Along {
     Time,
     /// From 0 to 100 %.
     Percent,
+    /// From 0 to a number, with a tick at each `step`.
+    Count {
+        /// The end.
+        to: u32,
+        /// Between two ticks.
+        step: u32,
+    },
 }
 
 /// A line; points from left to right.
@@ -73,6 +80,7 @@ impl Scale {
         let top = (most / each).ceil() * each;
         let (from, to) = match curves.along {
             Along::Percent => (0.0, 100.0),
+            Along::Count { to, .. } => (0.0, f64::from(to)),
             Along::Time => {
                 let seen = heights
                     .filter(|point| point.0 > 0.0 && point.1 >= most * THIN)
@@ -98,7 +106,7 @@ impl Scale {
 
     fn x(&self, value: f64) -> f64 {
         let at = match self.along {
-            Along::Percent => value,
+            Along::Percent | Along::Count { .. } => value,
             Along::Time => value.max(1e-9).log10(),
         };
         let share = ((at - self.from) / (self.to - self.from)).clamp(0.0, 1.0);
@@ -110,8 +118,7 @@ impl Scale {
     }
 
     fn is_seen(&self, value: f64) -> bool {
-        self.along == Along::Percent
-            || (value > 0.0 && (self.from..=self.to).contains(&value.log10()))
+        self.along != Along::Time || (value > 0.0 && (self.from..=self.to).contains(&value.log10()))
     }
 
     /// Places on the horizontal axis that are named.
@@ -120,6 +127,10 @@ impl Scale {
             Along::Percent => (0..=5_u32)
                 .map(|fifth| f64::from(fifth * 20))
                 .map(|at| (at, format!("{at:.0} %")))
+                .collect(),
+            Along::Count { to, step } => (0..=to)
+                .step_by(usize::try_from(step.max(1)).unwrap_or(1))
+                .map(|at| (f64::from(at), at.to_string()))
                 .collect(),
             Along::Time => {
                 let decades = self.to - self.from;
@@ -226,12 +237,21 @@ mod tests {
 
     #[test]
     fn empty_or_single_point_chart_contains_no_nan_or_infinity() {
-        for along in [Along::Time, Along::Percent] {
+        let count = Along::Count { to: 10, step: 2 };
+        for along in [Along::Time, Along::Percent, count] {
             for points in [vec![], vec![(0.0, 0.0)], vec![(1.0, 5.0)]] {
                 let svg = curves(points, along).svg();
                 assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
             }
         }
+    }
+
+    #[test]
+    fn count_axis_has_a_tick_at_each_step() {
+        let along = Along::Count { to: 10, step: 5 };
+        let ticks = Scale::of(&curves(vec![(4.0, 1.0)], along)).ticks();
+        let expected = [(0.0, "0"), (5.0, "5"), (10.0, "10")];
+        assert_eq!(ticks, expected.map(|(at, name)| (at, name.to_owned())));
     }
 
     #[test]

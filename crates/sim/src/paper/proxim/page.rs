@@ -6,56 +6,35 @@
 use super::experiment::Kind;
 use super::shown::{ComparedExhibit, Line, Paper};
 use super::text;
-use crate::paper::drawing::{Picture, escape};
+use crate::paper::drawing::escape;
+use crate::paper::page::{contents, document, pictures};
 use std::fmt::Write as _;
-
-const STYLE: &str = include_str!("../style.css");
 
 /// The page.
 #[must_use]
 pub fn html(paper: &Paper) -> String {
-    let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
-         <title>{TITLE}</title><style>{STYLE}</style></head>\n<body><main>\n<h1>{TITLE}</h1>\n"
-    );
     let about = &paper.about;
-    put(
-        &mut page,
-        &format!(
-            "<p class=\"sub\">Performance of Web Proxy Caching in Heterogeneous Bandwidth Environments (A. Feldmann, R. Cáceres, F. Douglis, \
-             G. Glass, M. Rabinovich: INFOCOM 1999), on traces made up after its tables. weir {}, {} requests of each trace, seed {}.</p>\n\
-             <p class=\"lead\">{}.</p>\n",
-            about.version,
-            about.requests,
-            about.seed,
-            escape(&paper.count_words())
-        ),
+    let mut body = format!(
+        "<p class=\"sub\">Performance of Web Proxy Caching in Heterogeneous Bandwidth Environments (A. Feldmann, R. Cáceres, F. Douglis, \
+         G. Glass, M. Rabinovich: INFOCOM 1999), on traces made up after its tables. weir {}, {} requests of each trace, seed {}.</p>\n\
+         <p class=\"lead\">{}.</p>\n",
+        about.version,
+        about.requests,
+        about.seed,
+        escape(&paper.count_words())
     );
-    contents(paper, &mut page);
+    contents(
+        paper.exhibits.iter().map(|shown| shown.exhibit.as_str()),
+        &mut body,
+    );
     for shown in &paper.exhibits {
-        exhibit(shown, &mut page);
+        exhibit(shown, &mut body);
     }
-    put(&mut page, "</main></body></html>\n");
-    page
+    document("PROXIM, made again", &body)
 }
-
-const TITLE: &str = "PROXIM, made again";
 
 fn put(page: &mut String, markup: &str) {
     page.push_str(markup);
-}
-
-fn contents(paper: &Paper, page: &mut String) {
-    put(page, "<nav>");
-    for shown in &paper.exhibits {
-        let _infallible = write!(
-            page,
-            "<a href=\"#{0}\">{0}</a> ",
-            escape(shown.exhibit.as_str())
-        );
-    }
-    put(page, "</nav>\n");
 }
 
 fn exhibit(shown: &ComparedExhibit, page: &mut String) {
@@ -66,13 +45,7 @@ fn exhibit(shown: &ComparedExhibit, page: &mut String) {
         escape(shown.exhibit.title()),
         escape(&shown.about)
     );
-    if !shown.pictures.is_empty() {
-        put(page, "<div class=\"figures\">");
-        for one in &shown.pictures {
-            picture(one, page);
-        }
-        put(page, "</div>\n");
-    }
+    pictures(&shown.pictures, page);
     table(shown, page);
     if !shown.notes.is_empty() {
         put(page, "<ul class=\"notes\">");
@@ -87,33 +60,6 @@ fn exhibit(shown: &ComparedExhibit, page: &mut String) {
         put(page, "</ul>\n");
     }
     put(page, "</section>\n");
-}
-
-fn picture(picture: &Picture, page: &mut String) {
-    let _infallible = write!(
-        page,
-        "<figure><figcaption><b>{}</b> <span>{}</span>",
-        escape(picture.title()),
-        escape(picture.note())
-    );
-    put(page, "<span class=\"legend\">");
-    for (series, stroke, name) in picture.legend() {
-        let _infallible = write!(
-            page,
-            "<span class=\"key\"><i class=\"{} s{series}\"></i>{}</span> ",
-            stroke.as_str(),
-            escape(&name)
-        );
-    }
-    if picture.has_paper() {
-        put(
-            page,
-            "<span class=\"key\"><i class=\"hollow\"></i>the paper</span>",
-        );
-    }
-    put(page, "</span></figcaption>");
-    page.push_str(&picture.svg());
-    put(page, "</figure>\n");
 }
 
 fn table(shown: &ComparedExhibit, page: &mut String) {
