@@ -1,5 +1,6 @@
 //! `weir sim`: what would happen. What it does is in `weir-sim`; here are flags and messages.
 
+mod cluster;
 mod hits;
 mod mrc;
 mod paper;
@@ -30,6 +31,12 @@ pub(crate) enum SimCommand {
     /// The code of `weir serve` takes every decision about caching. docs/sim.md describes the
     /// network.
     Run(Box<run::RunFlags>),
+    /// Simulate a cluster: back ends with content on their disks, behind a front end that chooses one
+    /// for each connection or request
+    ///
+    /// The policies are those of `weir serve`; costs of CPU and disk are those of LARD's papers, or
+    /// set by flags. docs/lard.md describes the model.
+    Cluster(Box<cluster::ClusterFlags>),
     /// Repeat the tables and figures of a paper, beside the published numbers
     #[command(subcommand)]
     Paper(paper::PaperCommand),
@@ -45,6 +52,7 @@ pub(crate) fn run(command: &SimCommand) -> Result<(), Failure> {
         SimCommand::Mrc(flags) => mrc::mrc(flags),
         SimCommand::Sweep(flags) => sweep::sweep(flags),
         SimCommand::Run(flags) => run::run(flags),
+        SimCommand::Cluster(flags) => cluster::cluster(flags),
         SimCommand::Paper(command) => paper::paper(command),
     }
 }

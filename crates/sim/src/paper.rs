@@ -1,5 +1,6 @@
 //! Papers as commands: their tables and figures, made again and laid beside what was published.
 
 mod drawing;
+pub mod lard;
 mod page;
 pub mod proxim;
