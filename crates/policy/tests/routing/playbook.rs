@@ -171,7 +171,8 @@ fn later_requests_of_a_connection_are_served_where_they_cost_least() {
          load c=0
          request /t by b -> c lateral
          lost /t by c
-         request /t by b -> b disk-busy",
+         request /t by b -> b not-mapped
+         request /t by b -> b mapped",
     );
 }
 

@@ -7,6 +7,10 @@
 //! and the request is fetched laterally from a node that the target is mapped to, if that costs
 //! less; the handling node then keeps no copy.
 //!
+//! What is mapped to no node is kept by the handling node, busy or not. The paper says of a busy one
+//! that it keeps nothing; if that held for a first copy, a cluster at its limit would never fill
+//! its memories, and the paper's figures could not be had (docs/lard.md).
+//!
 //! The paper counts events that are queued at the disk; here it is the node's miss pressure, in
 //! which fetches that wait for the origin count, too.
 //!
@@ -104,6 +108,11 @@ impl Candidates<'_> {
         }
     }
 
+    fn is_mapped_anywhere(&self) -> bool {
+        let mut taking = self.view.all_taking();
+        taking.any(|(place, _)| self.is_mapped(place))
+    }
+
     fn costs(&self, place: Place, node: &Node) -> Costs {
         let load = self.totals.relative_load(node);
         self.rules.costs(load, self.is_mapped(place))
@@ -136,8 +145,7 @@ impl Candidates<'_> {
 
     /// For the first request of a connection.
     fn first(&self) -> Option<(Place, Why)> {
-        let mut taking = self.view.all_taking();
-        if !taking.any(|(place, _)| self.is_mapped(place)) {
+        if !self.is_mapped_anywhere() {
             let high = self.rules.idle.saturating_add(self.rules.miss_cost);
             let place = node_of_new_target(self.view, &self.totals, self.target, high)?;
             return Some((place, Why::NotMapped));
@@ -158,6 +166,9 @@ impl Candidates<'_> {
         }
         if handling.miss_pressure < self.rules.disk_busy {
             return Some((place, Why::DiskIdle));
+        }
+        if !self.is_mapped_anywhere() {
+            return Some((place, Why::NotMapped));
         }
         let own = self.costs(place, handling).total();
         match self.cheapest(|other| other != place && self.is_mapped(other)) {
