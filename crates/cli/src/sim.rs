@@ -31,8 +31,8 @@ pub(crate) enum SimCommand {
     /// The code of `weir serve` takes every decision about caching. docs/sim.md describes the
     /// network.
     Run(Box<run::RunFlags>),
-    /// Simulate a cluster: back ends with content on their disks, behind a front end that chooses one
-    /// for each connection or request
+    /// Simulate a cluster: back ends with content on their disks, behind a front end that chooses
+    /// one for each connection or request
     ///
     /// The policies are those of `weir serve`; costs of CPU and disk are those of LARD's papers, or
     /// set by flags. docs/lard.md describes the model.

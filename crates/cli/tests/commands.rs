@@ -129,6 +129,23 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     ("sim-bad-axis", "sim sweep --zipf 10 --axis polciy=lru"),
     ("sim-bad-value", "sim sweep --zipf 10 --axis policy=lru,arc"),
+    ("sim-cluster-help", "sim cluster --help"),
+    (
+        "sim-cluster",
+        "sim cluster rice-1999 --requests 3000 --nodes 1,2 --policy lard,extended-lard",
+    ),
+    ("sim-cluster-no-trace", "sim cluster not-there.parquet"),
+    (
+        "sim-cluster-bad-cost",
+        "sim cluster rice-1999 --cost request=0",
+    ),
+    (
+        "sim-cluster-bad-scale",
+        "sim cluster rice-1999 --scale -0.5",
+    ),
+    ("sim-cluster-too-many", "sim cluster rice-1999 --nodes 2000"),
+    ("sim-paper-lard-help", "sim paper lard --help"),
+    ("sim-paper-lard-bad-scale", "sim paper lard --scale 0"),
     ("bench-help", "bench --help"),
     ("bench-run-help", "bench run --help"),
     ("bench-master-help", "bench master --help"),

@@ -87,7 +87,7 @@ pub(crate) struct ClusterFlags {
     cost: Vec<SetCost>,
 
     /// Memory of a back end for content
-    #[arg(long, value_name = "SIZE", default_value = "85MB")]
+    #[arg(long, value_name = "SIZE", default_value = "85000000B")]
     cache_size: ByteSize,
 
     #[arg(
@@ -153,7 +153,7 @@ struct ClusterRecord {
 
 #[derive(Serialize)]
 struct RunRecord {
-    nodes: NonZero<u16>,
+    node_count: NonZero<u16>,
     policy: PolicyKind,
     admitted_max: NonZero<u32>,
     requests_per_s: f64,
@@ -291,7 +291,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 impl RunRecord {
     fn new((setting, outcome): (&BackEndsSetting, ClusterOutcome)) -> Self {
         Self {
-            nodes: setting.nodes,
+            node_count: setting.nodes,
             policy: setting.policy,
             admitted_max: setting.admitted_max,
             requests_per_s: outcome.requests_per_s(),
@@ -334,7 +334,7 @@ fn text(record: &ClusterRecord) -> String {
         };
         text.push_str(&format!(
             "{:>5}  {:<15} {:>9} {:>10.1} {:>7.2} % {:>8.2} {:>6.1} % {:>6.1} % {:>10} {:>10} {:>6.1} ms\n",
-            run.nodes,
+            run.node_count,
             run.policy,
             run.admitted_max,
             run.requests_per_s,

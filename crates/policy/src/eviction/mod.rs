@@ -2,10 +2,9 @@
 //!
 //! An algorithm knows slots and sizes, never a stored response. Its state lies in dense arrays
 //! indexed by slot, with links of four bytes instead of pointers, so that a resident costs some
-//! tens of bytes and a hit writes one byte (S3-FIFO, SIEVE), two links (LRU), nothing (FIFO) or a path
-//! in a heap (GDS).
-//! Only [`Eviction::reserve`] and [`Eviction::shrink`] change how much memory is held; both say so
-//! beforehand through [`Eviction::bytes_for`], and the catalog pays for it.
+//! tens of bytes and a hit writes one byte (S3-FIFO, SIEVE), two links (LRU), nothing (FIFO) or a
+//! path in a heap (GDS). Only [`Eviction::reserve`] and [`Eviction::shrink`] change how much memory
+//! is held; both say so beforehand through [`Eviction::bytes_for`], and the catalog pays for it.
 //!
 //! The table below is the only list of algorithms: configuration, flags, messages, tests and
 //! documents are made from it. A new algorithm is a file here and a line there.

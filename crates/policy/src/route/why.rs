@@ -32,8 +32,8 @@ words! {
         Replica = "replica",
         /// The target is mapped to it.
         Mapped = "mapped",
-        /// The target was mapped to no node: the first in rendezvous order that is not overloaded, or
-        /// the node that handles the connection.
+        /// The target was mapped to no node: the first in rendezvous order that is not overloaded,
+        /// or the node that handles the connection.
         NotMapped = "not-mapped",
         /// The target was moved to it from an overloaded node.
         Moved = "moved",

@@ -14,6 +14,7 @@
 //! ```
 
 mod claims;
+mod error;
 mod exhibit;
 mod findings;
 mod job;
@@ -27,8 +28,9 @@ mod tests;
 mod text;
 
 pub use claims::{Claim, ClaimKind, ClaimUnit, Within};
+pub use error::LardError;
 pub use exhibit::Exhibit;
 pub use line::Line;
 pub use page::html;
-pub use runs::{LardError, Order, Progress, reproduce};
+pub use runs::{Order, Progress, reproduce};
 pub use shown::{About, Count, Grid, GridRow, Paper, ShownExhibit};

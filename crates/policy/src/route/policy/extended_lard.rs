@@ -7,9 +7,9 @@
 //! and the request is fetched laterally from a node that the target is mapped to, if that costs
 //! less; the handling node then keeps no copy.
 //!
-//! What is mapped to no node is kept by the handling node, busy or not. The paper says of a busy one
-//! that it keeps nothing; if that held for a first copy, a cluster at its limit would never fill
-//! its memories, and the paper's figures could not be had (docs/lard.md).
+//! What is mapped to no node is kept by the handling node, busy or not. The paper says of a busy
+//! one that it keeps nothing; if that held for a first copy, a cluster at its limit would never
+//! fill its memories, and the paper's figures could not be had (docs/lard.md).
 //!
 //! The paper counts events that are queued at the disk; here it is the node's miss pressure, in
 //! which fetches that wait for the origin count, too.

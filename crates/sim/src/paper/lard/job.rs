@@ -1,7 +1,7 @@
 //! One run of a cluster, and the traces that need no file.
 
+use super::error::LardError;
 use super::line::Line;
-use super::runs::LardError;
 use crate::cluster::{
     BackEndsSetting, ClusterOutcome, ClusterRun, Elsewhere, Http, Mechanism, MechanismCosts, Server,
 };

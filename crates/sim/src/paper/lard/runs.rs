@@ -1,17 +1,18 @@
 //! Making the runs: they read one trace and have nothing else in common, and are shared out to
 //! threads.
 
+use super::error::LardError;
 use super::exhibit::Exhibit;
 use super::findings::Findings;
 use super::job::Job;
 use super::shown::{About, Paper};
-use crate::cluster::{ClusterOutcome, CostError, SettingError};
+use super::tables;
+use crate::cluster::ClusterOutcome;
 use std::collections::{BTreeSet, VecDeque};
-use std::fmt;
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
-use weir_trace::grouping::{ConnectionTrace, GroupingError};
+use weir_trace::grouping::ConnectionTrace;
 
 /// The runs to make.
 #[derive(Clone, Debug)]
@@ -38,50 +39,6 @@ pub struct Progress {
     pub all: u64,
     /// The expected time of the rest, at the rate until now.
     pub left: Option<Duration>,
-}
-
-/// Why there is no paper.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LardError {
-    /// A cost cannot be.
-    Cost(CostError),
-    /// A cluster cannot be simulated.
-    Setting(SettingError),
-    /// A trace that is made up has no connections.
-    Grouping(GroupingError),
-    /// It was stopped.
-    Interrupted,
-}
-
-impl fmt::Display for LardError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cost(error) => error.fmt(f),
-            Self::Setting(error) => error.fmt(f),
-            Self::Grouping(error) => error.fmt(f),
-            Self::Interrupted => f.write_str("interrupted"),
-        }
-    }
-}
-
-impl std::error::Error for LardError {}
-
-impl From<CostError> for LardError {
-    fn from(error: CostError) -> Self {
-        Self::Cost(error)
-    }
-}
-
-impl From<SettingError> for LardError {
-    fn from(error: SettingError) -> Self {
-        Self::Setting(error)
-    }
-}
-
-impl From<GroupingError> for LardError {
-    fn from(error: GroupingError) -> Self {
-        Self::Grouping(error)
-    }
 }
 
 /// Makes the runs, on so many threads. It ends early once `is_stopped` says so; `report` hears how
@@ -156,7 +113,9 @@ pub fn reproduce(
         seed: order.seed,
         scale: f64::from(scale) / 1000.0,
     };
-    Ok(Paper::of(about, &exhibits, &findings))
+    let exhibits = exhibits.into_iter();
+    let shown = exhibits.map(|exhibit| tables::of(exhibit, &findings));
+    Ok(Paper::of(about, shown.collect()))
 }
 
 fn chosen(only: &[Exhibit]) -> Vec<Exhibit> {

@@ -2,8 +2,6 @@
 
 use super::claims::{Claim, ClaimKind};
 use super::exhibit::Exhibit;
-use super::findings::Findings;
-use super::tables;
 use crate::paper::drawing::Picture;
 use serde::Serialize;
 
@@ -92,11 +90,7 @@ pub struct GridRow {
 }
 
 impl Paper {
-    pub(super) fn of(about: About, exhibits: &[Exhibit], findings: &Findings) -> Self {
-        let exhibits: Vec<ShownExhibit> = exhibits
-            .iter()
-            .map(|exhibit| tables::of(*exhibit, findings))
-            .collect();
+    pub(super) fn of(about: About, exhibits: Vec<ShownExhibit>) -> Self {
         let mut count = Count::default();
         for claim in exhibits.iter().flat_map(|shown| &shown.claims) {
             match claim.kind {
