@@ -1,5 +1,7 @@
 //! `cargo xtask cluster` at a small scale, with the weir that tests use: counts hold there, times
-//! do not.
+//! do not. Not here are `hit-ratio`, `lateral` and `read-ahead`, which take minutes where the
+//! machine has other work to do, and `choice`, which is a program of its own that is built to be
+//! fast.
 
 #![expect(clippy::expect_used, reason = "a test")]
 
@@ -77,4 +79,50 @@ fn counts_of_a_small_cluster_are_those_of_a_large_one() {
     let herd = &record["herd"];
     assert_eq!(herd["fetches"], 1, "{herd}");
     assert_eq!(herd["whole"], herd["clients"], "{herd}");
+}
+
+/// The systems that are compared.
+const SYSTEMS: [&str; 6] = [
+    "replicated-hash",
+    "bounded-hash",
+    "hash",
+    "lard-r",
+    "extended-lard",
+    "HAProxy before nodes",
+];
+
+/// The figures of each system, in this order.
+fn by_system(figures: &[Value]) -> Vec<&Value> {
+    let systems = figures.iter().map(|run| run["system"].as_str());
+    assert!(systems.eq(SYSTEMS.map(Some)), "{figures:?}");
+    figures.iter().collect()
+}
+
+/// A count of a figure.
+fn count(figure: &Value, name: &str) -> u64 {
+    let count = figure[name].as_u64();
+    count.unwrap_or_else(|| panic!("no `{name}` in {figure}"))
+}
+
+#[test]
+fn small_cluster_answers_from_its_stores_and_each_node_serves_a_hot_target() {
+    let record = measured("speed,hot");
+
+    // that no request of a cluster reached the origin is looked at by each run
+    let speeds = by_system(list(&record, "speeds"));
+    for run in &speeds[..5] {
+        assert_eq!(count(run, "origin_requests"), 0, "{run}");
+    }
+    // of four nodes one keeps a target, and no other one has a copy
+    let hash = speeds[2];
+    let here = count(hash, "hits_here") * 100 / count(hash, "requests");
+    assert!((15..=35).contains(&here), "{here} %: {hash}");
+
+    for run in by_system(list(&record, "hots")) {
+        let hot = count(run, "hot_requests") * 100 / count(run, "requests");
+        assert!((15..=45).contains(&hot), "{hot} %: {run}");
+        let served = list(run, "served");
+        let all_serve = served.iter().all(|requests| requests.as_u64() > Some(0));
+        assert!(served.len() == 4 && all_serve, "{run}");
+    }
 }
