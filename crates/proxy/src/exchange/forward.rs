@@ -1,7 +1,10 @@
 //! Forwards a request: connection, request, response, and what follows a failure.
 
+mod asking;
+
 pub(crate) mod instead_of_read;
 
+use self::asking::Asking;
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::disk_lookup;
 use crate::cache::variants;
@@ -97,86 +100,25 @@ async fn ask(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     next_hop: NextHop,
-    mut forwarding: Forwarding,
-    mut stored: Option<Arc<StoredResponse>>,
+    forwarding: Forwarding,
+    stored: Option<Arc<StoredResponse>>,
 ) {
-    let worker = Rc::clone(&exchange.worker);
-    let mut attempts = Attempts::new(next_hop);
+    let mut asking = Asking {
+        attempts: Attempts::new(next_hop),
+        forwarding,
+        stored,
+    };
     loop {
-        let mut hop = match attempts.connect(exchange, &worker).await {
-            Ok(hop) => hop,
-            Err(NoStream::Failed(reason)) => return fail(stream, exchange, stored, reason).await,
-            Err(NoStream::Answer(answer)) => return no_next_hop(stream, exchange, answer).await,
+        let (mut hop, request) = match asking.prepare(stream, exchange).await {
+            ControlFlow::Continue(Some(prepared)) => prepared,
+            ControlFlow::Continue(None) => continue,
+            ControlFlow::Break(()) => return,
         };
-        note_next_hop(stream, exchange, &mut hop);
-        if exchange.is_hooked() {
-            exchange.run_hooks().await;
-        }
-        if !exchange.expect(&worker) && stored.take().is_some() {
-            forwarding = exchange.forget_chosen(&worker);
-        }
-        match attempts.is_held_back(exchange, &worker) {
-            Ok(false) => {}
-            Ok(true) => {
-                hop.release_unused(worker.net());
-                continue;
-            }
-            Err(answer) => return no_next_hop(stream, exchange, answer).await,
-        }
-        let mut request = outbound::request_head(exchange, forwarding, stored.as_deref());
-        if exchange.modules.is_some() {
-            request = match Box::pin(module_calls::request_sent(exchange, request)).await {
-                Ok(request) => request,
-                Err(answer) => {
-                    hop.release_unused(worker.net());
-                    return respond::module_answer(stream, exchange, answer).await;
-                }
-            };
-        }
-        let outcome = talk(stream, exchange, &mut hop, request, stored.as_ref()).await;
-        match outcome {
-            ResponseOutcome::ForwardAgain => {
-                drop(hop);
-                // the next request is another one than the store expects the response to
-                exchange.expected = None;
-                exchange.missing = None;
-                forwarding = AS_SENT;
-            }
-            ResponseOutcome::Failed(HopFailure::Unanswered(reason)) => {
-                let repeats = attempts.repeat(exchange, &worker, &hop);
-                drop(hop);
-                if repeats {
-                    continue;
-                }
-                match attempts.pass_on(exchange, &worker, Failed::Sent(reason.error)) {
-                    PassResult::Next => {}
-                    PassResult::Answer(answer) => {
-                        return no_next_hop(stream, exchange, answer).await;
-                    }
-                    PassResult::NoOther => return fail(stream, exchange, stored, reason).await,
-                }
-            }
-            ResponseOutcome::Failed(HopFailure::Broken(reason)) => {
-                drop(hop);
-                match attempts.pass_on(exchange, &worker, Failed::Sent(reason.error)) {
-                    PassResult::Next => {}
-                    PassResult::Answer(answer) => {
-                        return no_next_hop(stream, exchange, answer).await;
-                    }
-                    PassResult::NoOther => return fail(stream, exchange, stored, reason).await,
-                }
-            }
-            ResponseOutcome::Declined(why) => {
-                release_whole(exchange, hop);
-                let passed = attempts.pass_on(exchange, &worker, Failed::Declined(why));
-                if let PassResult::Answer(answer) = passed {
-                    return no_next_hop(stream, exchange, answer).await;
-                }
-            }
-            _ => match answer(stream, exchange, hop, outcome, stored.take()).await {
-                AnswerResult::Ended => return,
-                AnswerResult::NotReadable => forwarding = AS_SENT,
-            },
+        let stored = asking.stored.as_ref();
+        let outcome = talk(stream, exchange, &mut hop, request, stored).await;
+        let next = asking.follow_up(stream, exchange, hop, outcome).await;
+        if next.is_break() {
+            return;
         }
     }
 }

@@ -1,0 +1,153 @@
+//! A request that is sent to one next hop after the other, until there is a response.
+
+use super::{AS_SENT, AnswerResult, answer, fail, no_next_hop, note_next_hop, release_whole};
+use crate::exchange::attempts::{Attempts, Failed, NoStream, PassResult};
+use crate::exchange::download::{HopFailure, ResponseOutcome};
+use crate::exchange::heads::outbound;
+use crate::exchange::module_calls;
+use crate::exchange::respond;
+use crate::exchange::state::RequestState;
+use crate::request::answer::AnswerReason;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::Arc;
+use weir_net::http::{ClientStream, NextHopStream};
+use weir_policy::Forwarding;
+use weir_store::StoredResponse;
+
+/// A request on its way to one next hop after the other.
+pub(super) struct Asking {
+    pub(super) attempts: Attempts,
+    pub(super) forwarding: Forwarding,
+    /// What the response may validate or complete.
+    pub(super) stored: Option<Arc<StoredResponse>>,
+}
+
+impl Asking {
+    /// Connects, and makes the head of the request; `None`: it is to be done again. Breaks if an
+    /// answer was sent in the place of that.
+    pub(super) async fn prepare(
+        &mut self,
+        stream: &mut ClientStream<'_>,
+        exchange: &mut RequestState,
+    ) -> ControlFlow<(), Option<(NextHopStream, Vec<u8>)>> {
+        let worker = Rc::clone(&exchange.worker);
+        let mut hop = match self.attempts.connect(exchange, &worker).await {
+            Ok(hop) => hop,
+            Err(NoStream::Failed(reason)) => return self.fail(stream, exchange, reason).await,
+            Err(NoStream::Answer(answer)) => {
+                no_next_hop(stream, exchange, answer).await;
+                return ControlFlow::Break(());
+            }
+        };
+        note_next_hop(stream, exchange, &mut hop);
+        if exchange.is_hooked() {
+            exchange.run_hooks().await;
+        }
+        if !exchange.expect(&worker) && self.stored.take().is_some() {
+            self.forwarding = exchange.forget_chosen(&worker);
+        }
+        match self.attempts.is_held_back(exchange, &worker) {
+            Ok(false) => {}
+            Ok(true) => {
+                hop.release_unused(worker.net());
+                return ControlFlow::Continue(None);
+            }
+            Err(answer) => {
+                no_next_hop(stream, exchange, answer).await;
+                return ControlFlow::Break(());
+            }
+        }
+        let head = outbound::request_head(exchange, self.forwarding, self.stored.as_deref());
+        if exchange.modules.is_none() {
+            return ControlFlow::Continue(Some((hop, head)));
+        }
+        match Box::pin(module_calls::request_sent(exchange, head)).await {
+            Ok(head) => ControlFlow::Continue(Some((hop, head))),
+            Err(answer) => {
+                hop.release_unused(worker.net());
+                respond::module_answer(stream, exchange, answer).await;
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// What follows from `outcome`: a response to the client, or another request.
+    pub(super) async fn follow_up(
+        &mut self,
+        stream: &mut ClientStream<'_>,
+        exchange: &mut RequestState,
+        hop: NextHopStream,
+        outcome: ResponseOutcome,
+    ) -> ControlFlow<()> {
+        match outcome {
+            ResponseOutcome::ForwardAgain => {
+                drop(hop);
+                // the next request is another one than the store expects the response to
+                exchange.expected = None;
+                exchange.missing = None;
+                self.forwarding = AS_SENT;
+            }
+            ResponseOutcome::Failed(failure) => {
+                return self.after_failure(stream, exchange, hop, failure).await;
+            }
+            ResponseOutcome::Declined(why) => {
+                release_whole(exchange, hop);
+                let worker = Rc::clone(&exchange.worker);
+                let declined = Failed::Declined(why);
+                let passed = self.attempts.pass_on(exchange, &worker, declined);
+                if let PassResult::Answer(answer) = passed {
+                    no_next_hop(stream, exchange, answer).await;
+                    return ControlFlow::Break(());
+                }
+            }
+            _ => match answer(stream, exchange, hop, outcome, self.stored.take()).await {
+                AnswerResult::Ended => return ControlFlow::Break(()),
+                AnswerResult::NotReadable => self.forwarding = AS_SENT,
+            },
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The next hop gave no usable response: the request is repeated there, or sent to the next
+    /// one.
+    async fn after_failure(
+        &mut self,
+        stream: &mut ClientStream<'_>,
+        exchange: &mut RequestState,
+        hop: NextHopStream,
+        failure: HopFailure,
+    ) -> ControlFlow<()> {
+        let worker = Rc::clone(&exchange.worker);
+        let (reason, repeats) = match failure {
+            HopFailure::Unanswered(reason) => {
+                (reason, self.attempts.repeat(exchange, &worker, &hop))
+            }
+            HopFailure::Broken(reason) => (reason, false),
+        };
+        drop(hop);
+        if repeats {
+            return ControlFlow::Continue(());
+        }
+        let sent = Failed::Sent(reason.error);
+        match self.attempts.pass_on(exchange, &worker, sent) {
+            PassResult::Next => ControlFlow::Continue(()),
+            PassResult::Answer(answer) => {
+                no_next_hop(stream, exchange, answer).await;
+                ControlFlow::Break(())
+            }
+            PassResult::NoOther => self.fail(stream, exchange, reason).await,
+        }
+    }
+
+    /// No next hop can be used.
+    async fn fail<T>(
+        &mut self,
+        stream: &mut ClientStream<'_>,
+        exchange: &mut RequestState,
+        reason: AnswerReason,
+    ) -> ControlFlow<(), T> {
+        fail(stream, exchange, self.stored.take(), reason).await;
+        ControlFlow::Break(())
+    }
+}
