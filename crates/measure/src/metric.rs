@@ -337,6 +337,12 @@ table! {
     PeerStateMessages, Counter, "weir_peer_state_messages_total", "messages";
     /// Messages of them that were not answered as a member does, or not in time.
     PeerStateFailures, Counter, "weir_peer_state_failures_total", "messages";
+    /// Connections of clients that this front end has handed over to nodes.
+    HandOffs, Counter, "weir_hand_offs_total", "connections";
+    /// Connections that were to be handed over and stayed: their requests were forwarded.
+    HandOffsRefused, Counter, "weir_hand_offs_refused_total", "connections";
+    /// Connections that this node has taken over from a front end.
+    ConnectionsAdopted, Counter, "weir_connections_adopted_total", "connections";
     /// Memory of what is known of what nodes hold, this one included.
     DigestBytes, Gauge, "weir_peer_digest_bytes", "bytes";
     /// Requests at peer listeners that were refused, by the reason: not of a member, or none that

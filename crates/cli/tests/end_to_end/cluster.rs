@@ -4,6 +4,7 @@
 mod dns;
 mod etcd;
 mod front_end;
+mod hand_off;
 mod hierarchies;
 mod members;
 mod purge_log;

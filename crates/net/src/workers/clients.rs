@@ -72,8 +72,8 @@ impl ClientCounts {
 pub struct ClientPlace(Rc<Worker>);
 
 impl ClientPlace {
-    /// One more client connection is open.
-    pub(super) fn take(worker: &Rc<Worker>) -> Self {
+    /// One more client connection is open on `worker`: one that it has accepted, or was handed.
+    pub fn take(worker: &Rc<Worker>) -> Self {
         let counters = worker.counters();
         counters.inc(Metric::ClientsAccepted);
         counters.inc(Metric::ClientsOpen);

@@ -162,6 +162,11 @@ impl Network {
         self.clients.set_limit(clients);
     }
 
+    /// Whether another client connection may be open.
+    pub fn has_room_for_client(&self) -> bool {
+        self.clients.has_room()
+    }
+
     pub(super) fn clients(&self) -> &ClientCounts {
         &self.clients
     }

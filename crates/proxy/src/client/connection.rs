@@ -7,6 +7,7 @@
 //! look-up and one write, without an allocation.
 
 use crate::client::fast::{self, Input, InputResult, Receiver};
+use crate::client::hand_off;
 use crate::client::outgoing::Outgoing;
 use crate::cluster::Maker;
 use crate::exchange::run;
@@ -76,6 +77,8 @@ pub(crate) struct ClientConnection {
     /// Place among the connections that a drain wakes.
     sleeper: Option<usize>,
     exchange: Option<Box<RequestState>>,
+    /// The head of its first request, on a front end that may hand the connection over.
+    first_head: Option<Box<[u8]>>,
 }
 
 /// Why the fast loop stopped.
@@ -112,12 +115,18 @@ pub(crate) fn serve(
         unsent: None,
         sleeper: None,
         exchange: None,
+        first_head: None,
     };
     async move {
         loop {
             match poll_fn(|cx| client.poll_turn(cx)).await {
                 Turn::Close => break,
                 Turn::Exchange(exchange) => {
+                    if let Some(head) = client.first_head.take()
+                        && Box::pin(client.hand_over(&exchange, &head)).await
+                    {
+                        return;
+                    }
                     if !Box::pin(client.answer(exchange)).await {
                         break;
                     }
@@ -140,6 +149,12 @@ impl ClientConnection {
             connection: self.number,
             sequence: self.requests,
         }
+    }
+
+    /// Hands the connection over to the node that answers the request; `false` if it stays.
+    async fn hand_over(&self, exchange: &RequestState, head: &[u8]) -> bool {
+        let read = [head, &self.unread].concat();
+        hand_off::hand_over(exchange, &self.stream, &read).await
     }
 
     /// Carries out an exchange; `true` if the connection may be used further.
@@ -276,6 +291,9 @@ impl ClientConnection {
                     if settings.remembers_connections && self.listener.peers == ForPeers::No {
                         let hops = self.hops.get_or_insert_default();
                         exchange.client.remember(hops);
+                    }
+                    if self.requests == 0 && worker.shared.hand_offs.is_front_end() {
+                        self.first_head = Some(rest[..consumed].into());
                     }
                     rest = &rest[consumed..];
                     self.requests = self.requests.saturating_add(1);

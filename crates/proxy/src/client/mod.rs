@@ -3,6 +3,7 @@
 pub(crate) mod connection;
 pub(crate) mod digest_answer;
 pub(crate) mod fast;
+pub(crate) mod hand_off;
 pub(crate) mod outgoing;
 pub(crate) mod peer_listener;
 pub(crate) mod service;

@@ -1,13 +1,14 @@
 //! The listener for the other members.
 
 use crate::client::fast::{InputResult, Receiver};
+use crate::client::hand_off::HandOffStep;
 use crate::cluster::digests::known_of;
 use crate::cluster::purges::TARGET;
 use crate::cluster::{
-    Asker, Cluster, DIGESTS, Maker, NAMESAKE_PROBLEM, PURGES, STATE, STATE_TARGET,
+    Asker, Cluster, DIGESTS, HAND_OFF, Maker, NAMESAKE_PROBLEM, PURGES, STATE, STATE_TARGET,
 };
 use crate::config::Mode;
-use crate::exchange::state::Plan;
+use crate::exchange::state::{MemberMessage, Plan};
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use crate::request::answer::{Answer, AnswerReason, reason_phrase};
 use crate::request::facts::Request;
@@ -84,7 +85,7 @@ impl PeerListener {
         if answer_state(receiver, head, out) {
             return Some(InputResult::Answered { consumed });
         }
-        let (plan, body) = message_of(receiver, head)?;
+        let (message, body) = message_of(receiver, head)?;
         let listener = &self.of_modes[0];
         let client = ClientFacts {
             listener,
@@ -99,7 +100,8 @@ impl PeerListener {
         let request = Request::of_member(head, listener, body);
         let facts = RequestFacts::gather(request.method, "/", head.fields);
         let tx = Transaction::new(facts, receiver.worker.now());
-        let exchange = receiver.exchange(request, (tx, plan, Digest::default()), log);
+        let exchange =
+            receiver.exchange(request, (tx, Plan::Member(message), Digest::default()), log);
         Some(InputResult::Exchange { consumed, exchange })
     }
 
@@ -275,7 +277,10 @@ fn peer_request<'h>(head: &RequestHead<'h, '_>) -> Option<PeerRequest<'h>> {
 }
 
 /// What a member wants with a message, and the length of its content.
-fn message_of(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>) -> Option<(Plan, BodyLength)> {
+fn message_of(
+    receiver: &Receiver<'_>,
+    head: &RequestHead<'_, '_>,
+) -> Option<(MemberMessage, BodyLength)> {
     // what is for an origin is in absolute form
     let asked = peer_request(head).filter(|_| head.target.starts_with('/'))?;
     if receiver.settings.membership.asker(&asked, head) != Asker::Member {
@@ -285,10 +290,14 @@ fn message_of(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>) -> Option<(Pl
     match (asked.mode, head.method, body) {
         (PURGES, "PUT", BodyLength::Exact(bytes)) => {
             let is_bounded = bytes <= PURGE_MESSAGE_BYTES_MAX as u64;
-            (is_bounded && head.target == TARGET).then_some((Plan::Purges, body))
+            (is_bounded && head.target == TARGET).then_some((MemberMessage::Purges, body))
+        }
+        (HAND_OFF, "POST", BodyLength::Exact(bytes)) => {
+            let step = HandOffStep::of(head.target, bytes)?;
+            Some((MemberMessage::HandOff(step), body))
         }
         (DIGESTS, "GET", BodyLength::None | BodyLength::Exact(0)) => {
-            Some((Plan::Digest(known_of(head.target)?), body))
+            Some((MemberMessage::Digest(known_of(head.target)?), body))
         }
         _ => None,
     }

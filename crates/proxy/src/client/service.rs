@@ -20,6 +20,7 @@ impl Service for Worker {
 
     fn tick(&self) {
         keep_ready(self);
+        self.shared.hand_offs.expire();
         self.forget_unused_modules();
         self.settings().membership.tick(self.now().tick);
         let ticks = self.ticks.get().wrapping_add(1);

@@ -2,9 +2,10 @@
 
 use crate::cluster::nonces::Nonces;
 use crate::cluster::placement::Placement;
-use crate::cluster::proof::{ClusterSecret, Proof};
+use crate::cluster::proof::{ClusterSecret, HAND_OFF_PROOF_BYTES, Proof};
 use crate::cluster::proved_head::{ProvedHead, received, request_start, status_start, written};
 use crate::cluster::state::ClusterState;
+use std::net::IpAddr;
 use std::sync::Arc;
 use weir_cluster::MemberList;
 use weir_net::next_hops::HopKey;
@@ -40,6 +41,8 @@ struct Member {
     key: NodeKey,
     hop: HopKey,
     weight: Weight,
+    /// The list has it as a front end, which may hand connections over.
+    is_front_end: bool,
 }
 
 /// Who sends a request that names a node.
@@ -274,6 +277,46 @@ impl Cluster {
         self.secret.is_purge_answer_proved(names, nonce, answer)
     }
 
+    /// `content` with what proves that this node says it to the node at `place`, for `nonce`;
+    /// `None` without a secret.
+    pub(crate) fn prove_hand_off(
+        &self,
+        place: Place,
+        nonce: &str,
+        content: &[u8],
+    ) -> Option<Vec<u8>> {
+        let words = [self.own_name(), self.name(place), nonce];
+        let proof = self.secret.hand_off_proof(words, content)?;
+        Some([content, &proof].concat())
+    }
+
+    /// Whether a member is at this address, as far as members are named by addresses.
+    pub(crate) fn has_address(&self, ip: IpAddr) -> bool {
+        let mut hosts = self.members.iter().map(|member| &member.hop.host);
+        hosts.any(|host| host.parse() == Ok(ip))
+    }
+
+    /// Whether the list has the node of that name as a front end.
+    pub(crate) fn is_listed_front_end(&self, node: &str) -> bool {
+        let other = self.other(node);
+        other.is_some_and(|place| self.member(place).is_front_end)
+    }
+
+    /// The content of what `node` has sent to this node for `nonce`; `None` if it is not proved.
+    pub(crate) fn proved_hand_off<'c>(
+        &self,
+        node: &str,
+        nonce: &str,
+        message: &'c [u8],
+    ) -> Option<&'c [u8]> {
+        self.other(node)?;
+        let end = message.len().checked_sub(HAND_OFF_PROOF_BYTES)?;
+        let (content, presented) = message.split_at(end);
+        let words = [node, self.own_name(), nonce];
+        let is_proved = self.secret.is_hand_off_proved(words, content, presented);
+        is_proved.then_some(content)
+    }
+
     /// The name of this node.
     pub(crate) fn own_name(&self) -> &str {
         &self.member(self.own).name
@@ -431,6 +474,7 @@ impl Member {
             key: NodeKey::of(&Secret([0; 16]), &member.name),
             hop: member.hop.clone(),
             weight: member.weight,
+            is_front_end: member.state == NodeState::FrontEnd,
         }
     }
 
@@ -464,6 +508,9 @@ pub(crate) const STATE: &str = "state";
 
 /// What that asks for.
 pub(crate) const STATE_TARGET: &str = "/weir/state";
+
+/// The mode of a message about a connection that is handed over.
+pub(crate) const HAND_OFF: &str = "hand-off";
 
 /// Whether the node that `asked` names has sent this head to the node `to`.
 fn is_proved_request(

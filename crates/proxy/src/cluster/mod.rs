@@ -21,9 +21,11 @@ pub(crate) mod purges;
 pub(crate) mod report;
 mod state;
 
-pub(crate) use members::{Asker, Cluster, DIGESTS, Maker, OWN_URL, PURGES, STATE, STATE_TARGET};
+pub(crate) use members::{
+    Asker, Cluster, DIGESTS, HAND_OFF, Maker, OWN_URL, PURGES, STATE, STATE_TARGET,
+};
 pub(crate) use membership::Membership;
 pub(crate) use nonces::Nonces;
 pub(crate) use own_url::{Lead, NAMESAKE_PROBLEM};
-pub(crate) use proof::ClusterSecret;
+pub(crate) use proof::{ClusterSecret, HAND_OFF_PROOF_BYTES};
 pub(crate) use state::{ClusterState, Counted};

@@ -21,11 +21,15 @@ const OF_REQUEST: &str = "weir peer 1";
 const OF_RESPONSE: &str = "weir peer response 2";
 const OF_PURGES: &str = "weir purges 1";
 const OF_PURGE_ANSWER: &str = "weir purge answer 1";
+const OF_HAND_OFF: &str = "weir hand-off 1";
 const OF_TARGETS: &str = "weir targets 1";
 const OF_DIGESTS: &str = "weir digests 1";
 const OF_DIGEST_MASK: &str = "weir digest mask 1";
 const OF_DIGEST_CHECK: &str = "weir digest check 1";
 const OF_ROUTES: &str = "weir route targets 1";
+
+/// Bytes of the proof of a connection that is handed over.
+pub(crate) const HAND_OFF_PROOF_BYTES: usize = 32;
 
 /// Bytes for which there is room without a second allocation, as most heads have no more.
 const HEAD_BYTES: usize = 1024;
@@ -163,6 +167,27 @@ impl ClusterSecret {
         self.accepts(proof, |key| mac_of(key, &parts))
     }
 
+    /// What `from` sends to `to` with a connection that it hands over, or with the word to go on
+    /// with it: of the content, and of a nonce. `None` without a secret.
+    pub(super) fn hand_off_proof(
+        &self,
+        words: [&str; 3],
+        content: &[u8],
+    ) -> Option<[u8; HAND_OFF_PROOF_BYTES]> {
+        Some(hand_off_mac(self.own.as_ref()?, words, content))
+    }
+
+    /// Whether `presented` is that of `content`, with any of the secrets.
+    pub(super) fn is_hand_off_proved(
+        &self,
+        words: [&str; 3],
+        content: &[u8],
+        presented: &[u8],
+    ) -> bool {
+        let mut keys = self.own.iter().chain(&self.accepted);
+        keys.any(|key| are_equal(&hand_off_mac(key, words, content), presented))
+    }
+
     /// The key under which targets are hashed, the same on every node: clients that do not know it
     /// cannot choose targets that one node has all of.
     pub(super) fn target_key(&self) -> Secret {
@@ -220,6 +245,17 @@ impl ClusterSecret {
             .chain(&self.accepted)
             .any(|key| Proof(BASE64.encode(mac(key)).into()).is(presented))
     }
+}
+
+/// `words` are the names of both nodes and the nonce.
+fn hand_off_mac(key: &Key, words: [&str; 3], content: &[u8]) -> [u8; HAND_OFF_PROOF_BYTES] {
+    let mut mac = key.clone();
+    for part in iter::once(OF_HAND_OFF).chain(words) {
+        mac.update(part.as_bytes());
+        mac.update(&[0]);
+    }
+    mac.update(content);
+    mac.finalize().into_bytes().into()
 }
 
 fn key_of(secret: &str) -> Key {
@@ -321,14 +357,18 @@ impl Proof {
 
     /// Whether `presented` is this one. The time depends on its length alone.
     pub(crate) fn is(&self, presented: &str) -> bool {
-        let (own, presented) = (self.0.as_bytes(), presented.as_bytes());
-        if own.len() != presented.len() {
-            return false;
-        }
-        let pairs = own.iter().zip(presented);
-        let difference = pairs.fold(0, |all, (one, other)| black_box(all | (one ^ other)));
-        difference == 0
+        are_equal(self.0.as_bytes(), presented.as_bytes())
     }
+}
+
+/// Whether they are; the time depends on their lengths alone.
+pub(super) fn are_equal(own: &[u8], presented: &[u8]) -> bool {
+    if own.len() != presented.len() {
+        return false;
+    }
+    let pairs = own.iter().zip(presented);
+    let difference = pairs.fold(0, |all, (one, other)| black_box(all | (one ^ other)));
+    difference == 0
 }
 
 #[cfg(test)]
@@ -549,6 +589,31 @@ mod tests {
             accepts.is_purge_answer_proved(("a", "b"), "AAAA", ("y", answer.as_str())),
             opened.is_some(),
         ]
+    }
+
+    #[test]
+    fn proof_of_a_hand_off_holds_for_its_nodes_its_nonce_and_its_content_alone() {
+        let secret = ClusterSecret::new(Some("an-agreed-secret-of-nodes"));
+        let words = ["a", "b", "AAAA"];
+        let proof = secret.hand_off_proof(words, b"state").expect("a secret");
+        let holds = |secret: &ClusterSecret, words, content: &[u8]| {
+            secret.is_hand_off_proved(words, content, &proof)
+        };
+        assert!(holds(&secret, words, b"state"));
+        let changing =
+            ClusterSecret::changing("a-new-secret-of-nodes", "an-agreed-secret-of-nodes");
+        assert!(holds(&changing, words, b"state"));
+        assert!(!holds(&secret, ["b", "a", "AAAA"], b"state"));
+        assert!(!holds(&secret, ["a", "c", "AAAA"], b"state"));
+        assert!(!holds(&secret, ["a", "b", "AAAB"], b"state"));
+        assert!(!holds(&secret, ["a", "b", ""], b"AAAA\0state"));
+        assert!(!holds(&secret, words, b"stat"));
+        let other = ClusterSecret::new(Some("another-secret-of-nodes"));
+        assert!(!holds(&other, words, b"state"));
+        let none = ClusterSecret::new(None);
+        assert!(!holds(&none, words, b"state"));
+        assert_eq!(none.hand_off_proof(words, b"state"), None);
+        assert!(!none.is_hand_off_proved(words, b"state", b""));
     }
 
     #[test]

@@ -45,6 +45,7 @@ pub use values::byte_size::ByteSize;
 pub use values::cidr::Cidr;
 pub use values::field_name::FieldName;
 pub use values::host::Host;
+pub use values::mechanism::Mechanism;
 pub use values::members_source::MembersSource;
 pub use values::module_option::ModuleOption;
 pub use values::next_hop_url::NextHopUrl;
@@ -57,6 +58,7 @@ pub use weir_policy::extension::{ExecutionModel, FailurePolicy};
 
 use route::OwnPlaces;
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddrV4;
 
 /// The whole configuration. An empty file is its default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,6 +136,13 @@ impl Config {
     #[must_use]
     pub fn warnings(&self) -> Vec<Invalid> {
         route::cluster::warnings(&self.cluster, &self.listeners)
+    }
+
+    /// The address of the service whose connections are handed over between machines; `None` if
+    /// none are.
+    #[must_use]
+    pub fn service(&self) -> Option<SocketAddrV4> {
+        route::cluster::service(&self.cluster, &self.listeners)
     }
 
     /// Whether other nodes of a cluster may ask for what they have of gateways.

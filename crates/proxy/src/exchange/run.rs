@@ -7,13 +7,14 @@ use crate::cache::peer_purges;
 use crate::cache::refresh;
 use crate::client::digest_answer;
 use crate::client::fast;
+use crate::client::hand_off;
 use crate::exchange::connect;
 use crate::exchange::forward;
 use crate::exchange::forward::instead_of_read;
 use crate::exchange::module_calls;
 use crate::exchange::next_hop::{NextHop, PeerSource};
 use crate::exchange::respond::{self, respond};
-use crate::exchange::state::{Plan, RequestState};
+use crate::exchange::state::{MemberMessage, Plan, RequestState};
 use crate::exchange::stored::{ready, send_stored};
 use crate::log::record::End;
 use crate::log::report::{self, FinishedRequest};
@@ -68,9 +69,8 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 plan = Plan::Forward { forwarding, stored };
             }
             Plan::Answer(answer) => break respond(stream, &mut exchange, answer).await,
-            Plan::Purges => break Box::pin(peer_purges::run(stream, &mut exchange)).await,
-            Plan::Digest(known) => {
-                break Box::pin(digest_answer::run(stream, &mut exchange, known)).await;
+            Plan::Member(message) => {
+                break Box::pin(member_message(stream, &mut exchange, message)).await;
             }
             Plan::Module(response) => {
                 break Box::pin(respond::local(stream, &mut exchange, *response)).await;
@@ -124,6 +124,19 @@ async fn look_up(
     let plan = Box::pin(disk_lookup::run(exchange, missing)).await;
     exchange.log.reach(Phase::Choose);
     Some(plan)
+}
+
+/// Carries out what a message of another node says.
+async fn member_message(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+    message: MemberMessage,
+) {
+    match message {
+        MemberMessage::Purges => peer_purges::run(stream, exchange).await,
+        MemberMessage::HandOff(step) => hand_off::run(stream, exchange, step).await,
+        MemberMessage::Digest(known) => digest_answer::run(stream, exchange, known).await,
+    }
 }
 
 fn report(exchange: &RequestState, alive: bool) {

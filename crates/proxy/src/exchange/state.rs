@@ -2,6 +2,7 @@
 //! for it.
 
 use crate::cache::chosen::ChosenResponse;
+use crate::client::hand_off::HandOffStep;
 use crate::client::peer_listener::PeerSeal;
 use crate::cluster::{Counted, Maker};
 use crate::config::Span;
@@ -62,12 +63,21 @@ pub(crate) enum Plan {
     Connect,
     /// Answer by ourselves.
     Answer(Answer),
-    /// Purge what another node of the cluster says.
-    Purges,
-    /// Send another node the digest of this one; of what it knows.
-    Digest(Option<DigestVersion>),
+    /// Do what another node of the cluster says.
+    Member(MemberMessage),
     /// Send the response of a module.
     Module(Box<LocalResponse>),
+}
+
+/// What another node of the cluster wants of this one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum MemberMessage {
+    /// Purge what it says.
+    Purges,
+    /// Take over a connection that it hands over, or hear of one.
+    HandOff(HandOffStep),
+    /// Send it the digest of this node; of what it knows.
+    Digest(Option<DigestVersion>),
 }
 
 impl Plan {

@@ -3,18 +3,21 @@
 
 use super::own_exchange;
 use super::own_request::{JudgedRequest, begin_head};
-use crate::cluster::Cluster;
+use crate::client::hand_off::{Answered, Message};
+use crate::cluster::{Cluster, HAND_OFF};
 use crate::modules::own_work::{OwnPlace, OwnWork};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 use weir_extend::{FetchError, OwnResponse};
 use weir_net::next_hops::{ConnectionRules, Destination};
 use weir_policy::connections::OpenRules;
 use weir_policy::route::Place;
-use weir_semantics::Method;
+use weir_semantics::{FieldLine, Method};
+use weir_wire::write;
 
 /// Bytes of the content of an answer: a refusal has a sentence.
 const ANSWER_BYTES_MAX: usize = 4096;
@@ -39,6 +42,46 @@ pub(super) fn get(
         content_bytes_max: ANSWER_BYTES_MAX,
     };
     (destination, request)
+}
+
+/// Sends a message about a connection that is handed over. The answer must come within
+/// `cluster.peer_timeout`.
+pub(crate) fn of_hand_off(worker: Rc<Worker>, message: Message) -> Answered {
+    Box::pin(async move { post(&worker, message).await })
+}
+
+async fn post(worker: &Rc<Worker>, message: Message) -> Option<(u16, Vec<u8>)> {
+    let Message {
+        settings,
+        cluster,
+        place,
+        target,
+        nonce,
+        content,
+    } = message;
+    let destination = Destination::configured(cluster.hop(place).clone());
+    let mut head = begin_head("POST", target, cluster.name(place).as_bytes());
+    write::number_field(&mut head, "Content-Length", content.len() as u64);
+    cluster.seal_request(place, HAND_OFF, &nonce, &mut head);
+    let request = JudgedRequest {
+        method: Method::Post,
+        hop: destination.hop.clone(),
+        head,
+        content,
+        timeout: Duration::ZERO,
+        content_bytes_max: ANSWER_BYTES_MAX,
+    };
+    let message = (destination, request);
+    let room: Arc<OwnWork> = Arc::default();
+    let limit = settings.config.cluster.peer_timeout.as_duration();
+    let sent = timeout(limit, send(worker, &room, &settings, &message)).await;
+    let response = sent.ok()?.ok()?;
+    let fields = response.fields.iter();
+    let fields: Vec<FieldLine<'_>> = fields
+        .map(|(name, value)| FieldLine::new(name, value))
+        .collect();
+    cluster.report_in(place, &nonce, (response.status, &fields))?;
+    Some((response.status, response.content.to_vec()))
 }
 
 /// Connections to a member are not counted against those of its lateral fetches: slow clients that

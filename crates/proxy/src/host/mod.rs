@@ -9,7 +9,7 @@
 
 pub(crate) mod digest_fetch;
 pub(crate) mod hop_probes;
-mod member_message;
+pub(crate) mod member_message;
 pub(crate) mod module_host;
 mod module_line;
 pub(crate) mod operator;

@@ -1,11 +1,13 @@
 //! Starting, changing and stopping a proxy: the one thread that is not a worker.
 
 use crate::admin::{self, AdminHandle, AdminSocket, TOKEN_LINE_BYTES_MAX, Token, read_private};
+use crate::client::hand_off;
 use crate::cluster::purges::ClusterPurges;
 use crate::cluster::{ClusterSecret, Membership};
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
 use crate::host::{
-    digest_fetch, hop_probes, module_host, own_url_check, purge_sender, state_exchange, timers,
+    digest_fetch, hop_probes, member_message, module_host, own_url_check, purge_sender,
+    state_exchange, timers,
 };
 use crate::log::access_log::{AccessLog, Destination, Format, Say};
 use crate::log::module_log::ModuleLog;
@@ -260,6 +262,7 @@ fn begin_serving(control: &Arc<Control>, config: &Config) -> Result<(), StartErr
     control.follow_purges(config)?;
     control.open_listeners(config)?;
     control.follow_members(config)?;
+    begin_hand_off(control, config)?;
     control.shared().settings.load().membership.tell_state();
     Ok(())
 }
@@ -341,6 +344,7 @@ pub(super) fn share(
         own_work: Arc::default(),
         cluster_purges: ClusterPurges::default(),
         digests: Arc::default(),
+        hand_offs: Arc::default(),
         jobs: Jobs::default(),
         reloaded: watch::Sender::new(()),
         record,
@@ -354,6 +358,16 @@ pub(super) fn share(
         background: Background::new(config.fetch.background_rate.bytes()),
         passing: Arc::default(),
         read_ahead_max_bytes: AtomicU64::new(0),
+    })
+}
+
+/// Prepares what it takes to hand connections over, or to take them over.
+fn begin_hand_off(control: &Control, config: &Config) -> Result<(), StartError> {
+    let offs = &control.shared().hand_offs;
+    hand_off::begin(offs, config, member_message::of_hand_off).map_err(|missing| StartError {
+        what: "hand connections over (cluster.mechanism)".into(),
+        cause: io::Error::other(missing.join("; ")),
+        hint: Some("docs/hand-off.md has what it takes".to_owned()),
     })
 }
 

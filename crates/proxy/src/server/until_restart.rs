@@ -13,6 +13,8 @@ pub(crate) fn keep(started: &Config, wanted: Config) -> (Config, String) {
     kept.admin.address = started.admin.address.clone();
     kept.cache.eviction = started.cache.eviction;
     kept.cache.largest_response = started.cache.largest_response;
+    kept.cluster.mechanism = started.cluster.mechanism;
+    kept.cluster.device.clone_from(&started.cluster.device);
     kept.disk = started.disk.clone();
     kept.dns = started.dns.clone();
     kept.log = started.log.clone();

@@ -1,5 +1,6 @@
 //! What all workers share.
 
+use crate::client::hand_off::HandOffs;
 use crate::cluster::digests::Digests;
 use crate::cluster::purges::ClusterPurges;
 use crate::fetch::collapse::CollapsedRequests;
@@ -39,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) own_work: Arc<OwnWork>,
     /// Purges for all nodes of the cluster.
     pub(crate) cluster_purges: ClusterPurges,
+    /// Connections that are handed over.
+    pub(crate) hand_offs: Arc<HandOffs>,
     /// What nodes of the cluster hold, as far as their digests say.
     pub(crate) digests: Arc<Digests>,
     /// What other threads have the first worker do.

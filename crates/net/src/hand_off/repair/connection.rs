@@ -4,9 +4,19 @@ use super::queue::{self, Queue};
 use super::state::ConnectionState;
 use crate::flow::socket::{SocketOption, set_number};
 use rustix::net::connect_unspec;
+use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::AsFd as _;
+
+/// Whether this process may take connections out of the kernel.
+///
+/// # Errors
+/// It has not `CAP_NET_ADMIN`, or the kernel has no `TCP_REPAIR`.
+pub fn check_permitted() -> io::Result<()> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+    set_number(socket.as_fd(), SocketOption::TCP_REPAIR, 1)
+}
 
 /// A connection that sends nothing and reads nothing. Dropping it ends it without a word to the
 /// client: another machine goes on with it.

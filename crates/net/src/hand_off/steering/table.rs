@@ -11,8 +11,8 @@ pub const HELD_MAX: u32 = 4096;
 /// Flows that may be steered at once.
 pub const FLOWS_MAX: u32 = 65_536;
 
-/// A flow is steered for so long, unless it is steered again.
-pub const STEERED_FOR: Duration = Duration::from_secs(3600);
+/// A flow is steered for so long, unless it is steered again: longer than connections are used.
+pub const STEERED_FOR: Duration = Duration::from_hours(24);
 
 /// A flow is held for so long at most: a process that is killed holds none for good.
 const HELD_FOR: Duration = Duration::from_secs(2);

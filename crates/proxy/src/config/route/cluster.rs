@@ -7,13 +7,14 @@ use crate::config::setting::Setting;
 use crate::config::setting::check_range;
 use crate::config::setting::invalid::Invalid;
 use crate::config::values::byte_size::ByteSize;
+use crate::config::values::mechanism::Mechanism;
 use crate::config::values::members_source::MembersSource;
 use crate::config::values::next_hop_url::NextHopUrl;
 use crate::config::values::span::Span;
 use crate::config::values::token_file::TokenFile;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 use weir_cluster::{ETCD_PREFIX, Source};
 use weir_policy::route::NODES_MAX;
 use weir_policy::route::policy::PolicyKind;
@@ -41,6 +42,11 @@ with_constants! {
         pub secret_file: TokenFile,
         /// How a node is chosen for a target.
         pub policy: PolicyKind,
+        /// How a request reaches the node that keeps its target.
+        pub mechanism: Mechanism,
+        /// The network device by which clients reach this front end.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub device: Option<String>,
         /// How long the head of a response may take that another node sends.
         pub peer_timeout: Span,
         /// How long this node is joining after its start.
@@ -98,6 +104,8 @@ impl Default for Cluster {
             weight: weight(),
             secret_file: TokenFile::Off,
             policy: PolicyKind::ReplicatedHash,
+            mechanism: Mechanism::Forwarding,
+            device: None,
             peer_timeout: Span::from_secs(5),
             join_time: Span::from_secs(60),
             state_interval: Span::from_secs(5),
@@ -193,10 +201,34 @@ impl Cluster {
             .by_default(&default.join_time)
             .within(&JOIN_TIMES[0], &JOIN_TIMES[1]),
         ]);
+        settings.extend(Self::mechanism_settings());
         settings.extend(Self::message_settings());
         settings.extend(Self::member_settings());
         settings.extend(constants_settings!("cluster", "node", "nodes"));
         settings
+    }
+
+    /// How clients' connections reach the node that answers.
+    fn mechanism_settings() -> Vec<Setting> {
+        vec![
+            Setting::new::<Mechanism>(
+                "cluster.mechanism",
+                &[
+                    "How a request reaches the node that keeps its target. `forwarding`: the node or front end whose client asks",
+                    "fetches from the other one. `hand-off`, experimental: a front end hands the client's connection over to the",
+                    "node that its first request is for, and the node answers by itself. The same on all members. It takes Linux,",
+                    "CAP_NET_ADMIN, nftables, and one address of the service that all members have: docs/hand-off.md.",
+                ],
+            )
+            .by_default(&Mechanism::Forwarding),
+            Setting::new::<String>(
+                "cluster.device",
+                &[
+                    "The network device by which clients reach this front end, and it reaches the nodes. For",
+                    "cluster.mechanism = `hand-off` alone.",
+                ],
+            ),
+        ]
     }
 
     /// What each member has.
@@ -393,6 +425,7 @@ pub(in crate::config) fn check(cluster: &Cluster, listeners: &[Listener]) -> Res
             ));
         }
     }
+    check_mechanism(cluster, listeners)?;
     match mismatch(cluster, listeners) {
         Some(Mismatch {
             invalid,
@@ -400,6 +433,48 @@ pub(in crate::config) fn check(cluster: &Cluster, listeners: &[Listener]) -> Res
         }) => Err(invalid),
         _ => Ok(()),
     }
+}
+
+/// The address of the service whose connections are handed over; `None` if none are.
+pub(crate) fn service(cluster: &Cluster, listeners: &[Listener]) -> Option<SocketAddrV4> {
+    let gateways = listeners.iter();
+    let mut gateways = gateways.filter(|listener| listener.mode == ListenerKind::Gateway);
+    let (Some(gateway), None) = (gateways.next(), gateways.next()) else {
+        return None;
+    };
+    match gateway.address {
+        SocketAddr::V4(address)
+            if cluster.mechanism == Mechanism::HandOff
+                && !address.ip().is_unspecified()
+                && !address.ip().is_loopback()
+                && address.port() != 0 =>
+        {
+            Some(address)
+        }
+        _ => None,
+    }
+}
+
+/// Refuses a hand-off that cannot be.
+fn check_mechanism(cluster: &Cluster, listeners: &[Listener]) -> Result<(), Invalid> {
+    if cluster.mechanism != Mechanism::HandOff {
+        return Ok(());
+    }
+    if cluster.secret_file == TokenFile::Off {
+        return Err(Invalid::new(
+            "cluster.mechanism",
+            "a node that takes connections over speaks for any client, and nothing proves who hands them over",
+            SECRET_HINT,
+        ));
+    }
+    if service(cluster, listeners).is_none() {
+        return Err(Invalid::new(
+            "cluster.mechanism",
+            "it is not said which address the service has, whose connections are handed over",
+            "use one [[listener]] with mode = \"gateway\", at an address of IP 4 that all members have, and a port",
+        ));
+    }
+    Ok(())
 }
 
 /// What a valid cluster is probably not meant to be.

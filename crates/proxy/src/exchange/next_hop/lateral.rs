@@ -116,6 +116,11 @@ impl PeerSource {
         self.cluster.hop(self.node.place)
     }
 
+    /// Its place in the cluster.
+    pub(crate) fn place(&self) -> Place {
+        self.node.place
+    }
+
     /// Which node it is.
     pub(crate) fn key(&self) -> NodeKey {
         self.cluster.key(self.node.place)
