@@ -44,8 +44,8 @@ pub use date::{Civil, parse_http_date, write_http_date};
 pub use facts::{Expires, NOMINATED_FIELDS_MAX, RequestFacts, ResponseFacts};
 pub use fields::field::{FieldLine, is_token, line_named, lines_named, list_elements};
 pub use fields::hop_by_hop::{
-    CONNECTION_OPTIONS_MAX, ConnectionOptions, NamedFields, is_for_one_client, is_freshened,
-    is_hop_by_hop, is_stored,
+    CONNECTION_BYTES_MAX, CONNECTION_OPTIONS_MAX, ConnectionOptions, NamedFields,
+    is_for_one_client, is_freshened, is_hop_by_hop, is_stored,
 };
 pub use fields::known::{Known, identify};
 pub use fields::peer::{NODE_NAME_BYTES_MAX, PEER_FIELD, PeerReport, PeerRequest, is_node_name};

@@ -39,6 +39,10 @@ pub enum HeadError {
     FieldName,
     /// A field value holds NUL, CR or another control character (RFC 9110 §5.5).
     FieldValue,
+    /// The `Connection` lines name [too
+    /// many](weir_semantics::ConnectionOptions::are_too_many) options, as the users of this crate
+    /// find that.
+    ConnectionOptions,
     /// Bytes follow the empty line that ends a field section which should be alone.
     AfterEnd,
 }
@@ -77,6 +81,7 @@ impl fmt::Display for HeadError {
             Self::SpaceInName => "whitespace in a field name or before its colon",
             Self::FieldName => "a field name is empty, not a token, or without a colon",
             Self::FieldValue => "a field value holds a control character",
+            Self::ConnectionOptions => "the head has more than 64 options in Connection, or 4096 bytes of them",
             Self::AfterEnd => "bytes follow the end of the field section",
         })
     }

@@ -7,9 +7,7 @@
 
 use alloc::vec::Vec;
 
-use weir_semantics::{
-    CONNECTION_OPTIONS_MAX, ConnectionOptions, FieldLine, Known, identify, is_stored,
-};
+use weir_semantics::{ConnectionOptions, FieldLine, Known, identify, is_stored};
 use weir_wire::{
     HeadError, HeadLimits, LineBuffer, Progress, RequestHead, ResponseHead, parse_request,
     parse_response, write,
@@ -153,7 +151,7 @@ fn write_end_to_end(
 ) -> Result<(), MessageError> {
     let options = ConnectionOptions::gather(fields);
     // each field is compared with each option
-    if options.count > CONNECTION_OPTIONS_MAX {
+    if options.are_too_many() {
         return Err(MessageError::ConnectionOptions);
     }
     let line_end = head.iter().position(|&byte| byte == b'\n');
@@ -177,6 +175,7 @@ fn write_end_to_end(
 mod tests {
     use super::*;
     use crate::message::encapsulated::BodyPart;
+    use weir_semantics::CONNECTION_OPTIONS_MAX;
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: e\r\n\r\n";
     const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n";

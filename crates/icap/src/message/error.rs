@@ -48,8 +48,8 @@ pub enum MessageError {
     ResponseHead(HeadError),
     /// An encapsulated head does not end where `Encapsulated` has its end.
     EncapsulatedHeadEnd,
-    /// The `Connection` fields of an encapsulated head have more than 64 options
-    /// ([`CONNECTION_OPTIONS_MAX`](weir_semantics::CONNECTION_OPTIONS_MAX)).
+    /// The `Connection` fields of an encapsulated head have more than 64 options, or 4096 bytes
+    /// ([`are_too_many`](weir_semantics::ConnectionOptions::are_too_many)).
     ConnectionOptions,
     /// The chunks of the content are refused.
     Content(BodyError),
@@ -88,7 +88,9 @@ impl fmt::Display for MessageError {
             Self::PreviewTooLarge => "the preview has more bytes than allowed",
             Self::EncapsulatedHeadTooLarge => "an HTTP head has more bytes than allowed",
             Self::EncapsulatedHeadEnd => "an HTTP head does not end where Encapsulated has its end",
-            Self::ConnectionOptions => "an HTTP head has more than 64 connection options",
+            Self::ConnectionOptions => {
+                "an HTTP head has more than 64 connection options, or 4096 bytes of them"
+            }
             Self::ChunkExtension => "a chunk has an extension",
             Self::IeofOutsidePreview => "`ieof` outside of a preview",
             Self::PreviewExceeded => "the preview has more bytes than its Preview field",

@@ -61,7 +61,7 @@ impl ReceivedBytes {
     ///
     /// # Errors
     ///
-    /// It is no response head.
+    /// It is no response head, or names too many options in `Connection`.
     pub fn head<'s, 'a>(
         &'a self,
         method: Method,
@@ -76,6 +76,11 @@ impl ReceivedBytes {
         else {
             return Ok(None);
         };
+        let options = ConnectionOptions::gather(head.fields);
+        // each field of the head and of the trailer section is compared with each
+        if options.are_too_many() {
+            return Err(HeadError::ConnectionOptions);
+        }
         let length = response_body(head.version, method, head.status, head.fields);
         Ok(Some(ReceivedHead {
             head,
@@ -86,7 +91,7 @@ impl ReceivedBytes {
                 length: length.unwrap_or(BodyLength::None),
                 trailers: *limits,
             },
-            is_persistent: !repairs.any() && is_persistent(&head, length),
+            is_persistent: !repairs.any() && is_persistent(head.version, &options, length),
             consumed,
             is_repaired: repairs.any(),
             framing: None,
@@ -94,12 +99,15 @@ impl ReceivedBytes {
     }
 }
 
-fn is_persistent(head: &ResponseHead<'_, '_>, length: Result<BodyLength, FramingError>) -> bool {
+fn is_persistent(
+    version: Version,
+    options: &ConnectionOptions<'_>,
+    length: Result<BodyLength, FramingError>,
+) -> bool {
     if matches!(length, Ok(BodyLength::UntilClose) | Err(_)) {
         return false;
     }
-    let options = ConnectionOptions::gather(head.fields);
-    !options.close && (head.version == Version::Http11 || options.keep_alive)
+    !options.close && (version == Version::Http11 || options.keep_alive)
 }
 
 /// How a head was found that was then replaced by another one.

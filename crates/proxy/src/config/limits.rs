@@ -57,7 +57,9 @@ table! {
         /// has another address. nginx uses an hour, too.
         next_hop_age: Span = Span::from_hours(1), from Span::from_secs(1), to AGE_MAX;
         /// Bytes of a request head, a response head or a trailer section; more is answered with 431
-        /// or 502. It is twice the 32 KiB of Varnish, which sites with many cookies exceed.
+        /// or 502. It is twice the 32 KiB of Varnish, which sites with many cookies exceed. Of a
+        /// head, `Connection` may have 64 options and 4096 bytes, whatever the limit is; more is
+        /// answered with 400 or 502.
         head_bytes: ByteSize = ByteSize::from_kib(64), from ByteSize::from_kib(1), to ByteSize::from_mib(1);
         /// Field lines in the head or trailer section of a request; more is answered with 431. The
         /// parser has room for no more than the default.

@@ -9,10 +9,10 @@ use crate::request::answer::{Answer, AnswerReason};
 use crate::settings::Settings;
 use weir_policy::{Digest, KeyHasher, Secret};
 use weir_semantics::{
-    Authority, CONNECTION_OPTIONS_MAX, ConnectionOptions, Form, Method, ProxyError, RequestFacts,
-    Scheme, Target, canonical_target, contains_pseudonym, lines_named, list_elements,
+    Authority, ConnectionOptions, Form, Method, ProxyError, RequestFacts, Scheme, Target,
+    canonical_target, contains_pseudonym, lines_named, list_elements,
 };
-use weir_wire::{BodyLength, RequestHead, Version, request_body};
+use weir_wire::{BodyLength, HeadError, RequestHead, Version, request_body};
 
 /// A request that may be answered from the cache or forwarded, as read from its head.
 pub(crate) struct ReceivedRequest<'a> {
@@ -77,11 +77,8 @@ impl<'a> ReceivedRequest<'a> {
         .map_err(|error| Answer::bad_request(&error))?;
         check_form(method, form, &target, rules)?;
         let options = ConnectionOptions::gather(head.fields);
-        if options.count > CONNECTION_OPTIONS_MAX {
-            return Err(Answer::bad_request(&format_args!(
-                "{} options in Connection, more than {CONNECTION_OPTIONS_MAX}",
-                options.count
-            )));
+        if options.are_too_many() {
+            return Err(Answer::bad_request(&HeadError::ConnectionOptions));
         }
         let facts = RequestFacts::gather(method, target.path_and_query, head.fields);
         check_loop(head, rules.settings)?;

@@ -126,6 +126,35 @@ fn oversized_response_header_section_is_refused_with_502() {
 }
 
 #[test]
+fn more_than_64_connection_options_of_a_response_are_refused_with_502() {
+    Setup::each(|setup| {
+        let names = |options: usize| -> String {
+            let names = (0..options).map(|number| format!("x{number},"));
+            names.collect()
+        };
+        let answer = |status: &str, line: &str| {
+            format!("HTTP/1.1 {status}\r\nConnection: {line}\r\nX0: y\r\n")
+        };
+        let end = "Content-Length: 2\r\n\r\nok";
+        for line in [names(65), ",".repeat(4097), "x".repeat(4097)] {
+            refused(setup, &format!("{}{end}", answer("200 OK", &line)));
+            let interim = answer("103 Early Hints", &line);
+            refused(setup, &format!("{interim}\r\n{PLAIN}"));
+        }
+        for line in [names(64), ",".repeat(4096)] {
+            let mut client = setup.proxy.client();
+            client.send(setup.get("/"));
+            let (_hop, _) = setup
+                .origin
+                .answer(format!("{}{end}", answer("200 OK", &line)));
+            let response = client.read_response();
+            assert_eq!((response.status(), &*response.text()), (200, "ok"));
+            assert_eq!(response.head.has("x0"), !line.starts_with('x'));
+        }
+    });
+}
+
+#[test]
 fn large_response_header_section_within_the_limits_is_forwarded() {
     Setup::each(|setup| {
         let answer = format!(

@@ -58,9 +58,13 @@ pub const fn is_freshened(known: Known) -> bool {
         )
 }
 
-/// Options that a request may name in `Connection`. Each field of the request is compared with each
-/// of them; clients send two or three.
+/// Options that a message may name in `Connection`. Each field of the message is compared with each
+/// of them; clients and origins send two or three.
 pub const CONNECTION_OPTIONS_MAX: usize = 64;
+
+/// Bytes that the `Connection` lines of a message may have together. They are gone through for each
+/// field of the message, however few options are in them.
+pub const CONNECTION_BYTES_MAX: usize = 64 * CONNECTION_OPTIONS_MAX;
 
 /// What the `Connection` lines of a message say.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +80,8 @@ pub struct ConnectionOptions<'a> {
     others: bool,
     /// How many options there are, repetitions included.
     pub count: usize,
+    /// How long the lines are.
+    bytes: usize,
 }
 
 impl<'a> ConnectionOptions<'a> {
@@ -89,11 +95,13 @@ impl<'a> ConnectionOptions<'a> {
             fields,
             others: false,
             count: 0,
+            bytes: 0,
         };
         for line in fields
             .iter()
             .filter(|line| identify(line.name) == Some(Known::Connection))
         {
+            options.bytes += line.value.len();
             for option in list_elements(line.value) {
                 options.count += 1;
                 if option.eq_ignore_ascii_case(b"keep-alive") {
@@ -108,6 +116,13 @@ impl<'a> ConnectionOptions<'a> {
             }
         }
         options
+    }
+
+    /// Are there more than [`CONNECTION_OPTIONS_MAX`], or more than [`CONNECTION_BYTES_MAX`] of
+    /// lines? Such a message is refused.
+    #[must_use]
+    pub const fn are_too_many(&self) -> bool {
+        self.count > CONNECTION_OPTIONS_MAX || self.bytes > CONNECTION_BYTES_MAX
     }
 
     /// Do the options name this field, so that it goes no further (RFC 9110 §7.6.1)?
@@ -220,6 +235,28 @@ mod tests {
         assert!(fields.has("x-one") && fields.has("X-Two") && fields.has("Close"));
         for other in ["X-Three", "X-On", "ETag", ""] {
             assert!(!fields.has(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn options_are_too_many_by_their_number_and_by_the_bytes_of_the_lines() {
+        let are_too_many = |values: &[&str]| {
+            let lines = values.iter();
+            let lines = lines.map(|value| FieldLine::new("connection", value.as_bytes()));
+            let fields: Vec<_> = lines.collect();
+            ConnectionOptions::gather(&fields).are_too_many()
+        };
+        let names = |count: usize| alloc::vec!["x"; count].join(",");
+        assert!(!are_too_many(&[]));
+        assert!(!are_too_many(&[&names(CONNECTION_OPTIONS_MAX)]));
+        assert!(are_too_many(&[&names(CONNECTION_OPTIONS_MAX), "x"]));
+        let bytes = |count: usize, of: &str| of.repeat(count);
+        for of in ["x", ","] {
+            assert!(!are_too_many(&[&bytes(CONNECTION_BYTES_MAX, of)]), "{of}");
+            assert!(
+                are_too_many(&[&bytes(CONNECTION_BYTES_MAX, of), of]),
+                "{of}"
+            );
         }
     }
 
