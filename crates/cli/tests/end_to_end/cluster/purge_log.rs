@@ -220,6 +220,7 @@ fn response_in_flight_since_before_touch_was_lost_is_not_joined() {
     );
     let (_joined, reply) = ask(&logged);
     assert!(reply.is_hit(), "{}", reply.head);
+    logged.nodes.nodes[2].wait_for("all purges of the log are applied");
     logged.etcd.kill();
     logged.nodes.nodes[2].wait_for("touch with the log of purges is lost");
     let (_second, reply) = ask(&logged);
