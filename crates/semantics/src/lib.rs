@@ -52,7 +52,7 @@ pub use fields::peer::{NODE_NAME_BYTES_MAX, PEER_FIELD, PeerReport, PeerRequest,
 pub use fields::purge_message::{
     BEHIND_NAMES_MAX, MembersBehind, PURGE_HOLD_MS_MAX, PURGE_MESSAGE_BYTES_MAX, PURGE_ORDERS_MAX,
     PurgeAnswer, PurgeMessage, PurgeOrder, PurgeOutcome, PurgeSequence, PurgedTarget,
-    split_purge_proof, write_purge_proof,
+    UNKNOWN_SESSION, split_purge_proof, write_purge_proof,
 };
 pub use fields::via::contains_pseudonym;
 pub use method::Method;

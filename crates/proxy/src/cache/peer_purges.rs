@@ -14,6 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 use weir_measure::{Metric, PeerRefusal};
 use weir_net::http::{ClientStream, ContentForm, ReceivedContent};
 use weir_policy::RefuseReason;
@@ -32,13 +33,20 @@ const UNCHARGED_BYTES: usize = 16 << 10;
 pub(crate) async fn run(stream: &mut ClientStream<'_>, exchange: &mut RequestState) {
     let field = peer_field(exchange);
     let asked = PeerRequest::read(&field);
-    let node = asked.as_ref().map_or("", |asked| asked.node);
-    let mut charged = ChargedMemory::new(&exchange.worker.shared.store);
-    let Some(content) = receive(stream, exchange, node, &mut charged).await else {
-        return stream.response.abort();
-    };
     let settings = Arc::clone(&exchange.settings);
     let cluster = settings.cluster();
+    let mut charged = ChargedMemory::new(&exchange.worker.shared.store);
+    // without a place in the sequence it is not the next one
+    let inbox = &exchange.worker.shared.cluster_purges.inbox;
+    let next = asked.and_then(|asked| inbox.begin(asked.node, &asked.sequence?));
+    let is_next = next.is_some();
+    let Some(content) = receive(stream, exchange, next, &mut charged).await else {
+        return stream.response.abort();
+    };
+    if let Some((asked, cluster)) = asked.zip(cluster.as_deref()).filter(|_| !is_next) {
+        let refusal = refusal_of(exchange, asked.node);
+        return answer(stream, exchange, (cluster, &asked), refusal).await;
+    }
     let message = asked.zip(cluster.as_deref());
     let message = message.and_then(|(asked, cluster)| {
         let message = proved_message(cluster, &asked, &content)?;
@@ -53,7 +61,17 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, exchange: &mut RequestSta
         let answer = Answer::closing(403, AnswerReason::denied(reason));
         return respond(stream, exchange, answer).await;
     };
-    let (status, mut text) = carry_out(exchange, asked.node, &message).await;
+    let carried_out = carry_out(exchange, asked.node, &message).await;
+    answer(stream, exchange, (cluster, &asked), carried_out).await;
+}
+
+/// Answers the message in the name of the cluster's node with this status and text.
+async fn answer(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+    (cluster, asked): (&Cluster, &PeerRequest<'_>),
+    (status, mut text): (u16, String),
+) {
     let names = (cluster.own_name(), asked.node);
     let proof = cluster.purge_answer_proof(names, asked.nonce, &text);
     write_purge_proof(proof.as_str(), &mut text);
@@ -74,28 +92,33 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, exchange: &mut RequestSta
     log_own(exchange, sent, end);
 }
 
-/// The content of a message of `node`, of which there is no more than its listener lets through;
-/// `None` if it does not come, there is no memory for it, or the next one comes: a member sends one
-/// at a time, and has given up this one, or another program has sent a copy.
+/// The content of a message, of which there is no more than its listener lets through; `None` if it
+/// does not come, there is no memory for it, or the `next` one comes: a member sends one at a time,
+/// and has given up this one. Without a `next` one what comes is dropped, and nothing is kept: the
+/// message is refused, which its sender reads once it has sent it.
 async fn receive(
     stream: &mut ClientStream<'_>,
     exchange: &RequestState,
-    node: &str,
+    mut next: Option<oneshot::Receiver<()>>,
     charged: &mut ChargedMemory,
 ) -> Option<String> {
     let silence = exchange.settings.config.limits.client_silence;
     let worker = Rc::clone(&exchange.worker);
-    let mut next = worker.shared.cluster_purges.inbox.begin(node);
     let mut content = Vec::new();
     let (received, deadline) = (&mut stream.content, &mut *stream.deadline);
     deadline.set(silence.as_duration());
     let is_whole = poll_fn(|cx| {
-        if Pin::new(&mut next).poll(cx).is_ready() {
+        if let Some(next) = &mut next
+            && Pin::new(next).poll(cx).is_ready()
+        {
             return Poll::Ready(false);
         }
         while content.len() <= PURGE_MESSAGE_BYTES_MAX {
             let mut scratch = worker.scratch();
             let polled = received.poll_receive(cx, &mut scratch, &mut content);
+            if next.is_none() {
+                content.clear();
+            }
             let bytes = content.capacity();
             if bytes > UNCHARGED_BYTES && charged.hold(bytes as u64).is_err() {
                 return Poll::Ready(false);
@@ -132,7 +155,25 @@ fn proved_message<'m>(
 ) -> Option<PurgeMessage<'m>> {
     let (signed, proof) = split_purge_proof(content);
     let is_proved = asked.mode == PURGES && cluster.are_purges_proved(asked.node, signed, proof);
-    is_proved.then(|| PurgeMessage::read(signed)).flatten()
+    let message = is_proved.then(|| PurgeMessage::read(signed)).flatten();
+    // the head of another message does not stand for it
+    message.filter(|message| Some(message.sequence) == asked.sequence)
+}
+
+/// The answer to a message of `node` that is not the next one: status and lines, which say after
+/// which one that is.
+fn refusal_of(exchange: &RequestState, node: &str) -> (u16, String) {
+    let (session, number) = exchange.worker.shared.cluster_purges.inbox.last(node);
+    let answer = PurgeAnswer {
+        sequence: PurgeSequence {
+            session: &session,
+            number,
+        },
+        outcomes: Vec::new(),
+    };
+    let mut text = String::new();
+    answer.write(&mut text);
+    (409, text)
 }
 
 /// Does what the message of `node` says, if it is the next one: the status and the lines of the
@@ -144,18 +185,13 @@ async fn carry_out(
 ) -> (u16, String) {
     let shared = &exchange.worker.shared;
     let mut text = String::with_capacity(256);
-    let (session, number, is_next) = shared.cluster_purges.inbox.take(node, &message.sequence);
+    if !shared.cluster_purges.inbox.take(node, &message.sequence) {
+        return refusal_of(exchange, node);
+    }
     let mut answer = PurgeAnswer {
-        sequence: PurgeSequence {
-            session: &session,
-            number,
-        },
+        sequence: message.sequence,
         outcomes: Vec::new(),
     };
-    if !is_next {
-        answer.write(&mut text);
-        return (409, text);
-    }
     // before anything is purged: what is purged is not fetched from them from then on
     shared.cluster_purges.take_behind(node, &message.behind);
     let counters = exchange.worker.counters();

@@ -14,7 +14,7 @@ use weir_policy::route::{
     Balancing, DigestKeys, NodeKey, NodeState, Place, SealedKey, Weight, tag_key,
 };
 use weir_policy::{Digest, Secret};
-use weir_semantics::{FieldLine, PEER_FIELD, PeerReport, PeerRequest, lines_named};
+use weir_semantics::{FieldLine, PEER_FIELD, PeerReport, PeerRequest, PurgeSequence, lines_named};
 use weir_wire::RequestHead;
 
 /// The cluster with the members that a source lists, and what is known of its nodes.
@@ -209,25 +209,54 @@ impl Cluster {
     /// what is appended behind it is not proved. `mode` is that of the listener that the client
     /// came to, [`PURGES`], [`DIGESTS`] or [`STATE`], which tells the state of this node, too.
     pub(crate) fn seal_request(&self, place: Place, mode: &str, nonce: &str, head: &mut Vec<u8>) {
-        let to = self.name(place);
-        let unproved = PeerRequest {
+        let state = (mode == STATE).then(|| self.state.own_state().as_str());
+        let asked = PeerRequest {
+            state,
+            ..self.asks(place, mode, nonce)
+        };
+        self.seal(place, &asked, head);
+    }
+
+    /// The same of a message with purges, at this place of the sequence of messages to that node.
+    pub(crate) fn seal_purges(
+        &self,
+        place: Place,
+        nonce: &str,
+        sequence: PurgeSequence<'_>,
+        head: &mut Vec<u8>,
+    ) {
+        let asked = PeerRequest {
+            sequence: Some(sequence),
+            ..self.asks(place, PURGES, nonce)
+        };
+        self.seal(place, &asked, head);
+    }
+
+    fn asks<'a>(&'a self, place: Place, mode: &'a str, nonce: &'a str) -> PeerRequest<'a> {
+        PeerRequest {
             node: self.own_name(),
             mode,
             proof: "",
             nonce,
-            to: Some(to),
-            state: (mode == STATE).then(|| self.state.own_state().as_str()),
-        };
+            to: Some(self.name(place)),
+            state: None,
+            sequence: None,
+        }
+    }
+
+    fn seal(&self, place: Place, unproved: &PeerRequest<'_>, head: &mut Vec<u8>) {
         let (line, lines) = written(head);
         let proved = ProvedHead {
             start: request_start(line),
             lines,
         };
         // without a proof the node refuses it
-        let proof = self.secret.request_proof(to, &unproved, proved);
+        let proof = self
+            .secret
+            .request_proof(self.name(place), unproved, proved);
         let request = PeerRequest {
             proof: proof.as_ref().map_or("", Proof::as_str),
-            ..unproved
+            ..*unproved
         };
         write_line(head, |out| request.write(out));
     }

@@ -17,7 +17,7 @@ use weir_policy::route::{DigestKeys, SealedKey};
 use weir_semantics::{PeerReport, PeerRequest};
 
 /// What is signed begins with its purpose: no proof is of use for another one.
-const OF_REQUEST: &str = "weir peer 1";
+const OF_REQUEST: &str = "weir peer 2";
 const OF_RESPONSE: &str = "weir peer response 2";
 const OF_PURGES: &str = "weir purges 1";
 const OF_PURGE_ANSWER: &str = "weir purge answer 1";
@@ -374,6 +374,7 @@ pub(super) fn are_equal(own: &[u8], presented: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_semantics::PurgeSequence;
 
     impl ClusterSecret {
         fn mac_of(&self, text: &[u8]) -> Option<Proof> {
@@ -389,7 +390,12 @@ mod tests {
         nonce: "AAAA",
         to: Some("a"),
         state: None,
+        sequence: None,
     };
+    const SEQUENCE: Option<PurgeSequence<'_>> = Some(PurgeSequence {
+        session: "BBBB",
+        number: 7,
+    });
     const REPORT: PeerReport<'_> = PeerReport {
         node: "a",
         state: "in",
@@ -473,7 +479,16 @@ mod tests {
         };
         let request = secret.request_proof("a", &ASKED, head([b"GET", b"/x"], FIELDS));
         let text =
-            "weir peer 1\0a\0node=b, mode=gateway, to=a, nonce=:AAAA:\0GET\n/x\nAge:1\nETag:x\n";
+            "weir peer 2\0a\0node=b, mode=gateway, to=a, nonce=:AAAA:\0GET\n/x\nAge:1\nETag:x\n";
+        assert_eq!(request, Some(of(text)));
+        let purging = PeerRequest {
+            mode: "purges",
+            sequence: SEQUENCE,
+            ..ASKED
+        };
+        let request = secret.request_proof("a", &purging, head([b"PUT", b"/x"], FIELDS));
+        let text = "weir peer 2\0a\0node=b, mode=purges, to=a, session=:BBBB:, number=7, \
+                    nonce=:AAAA:\0PUT\n/x\nAge:1\nETag:x\n";
         assert_eq!(request, Some(of(text)));
         let response = of_response(&secret, ("b", "AAAA"), &REPORT, (b"200", FIELDS));
         let report = "node=a, state=in, outstanding=0, miss-pressure=0, placement=7";
@@ -501,6 +516,7 @@ mod tests {
             asked(|asked| asked.mode = "forward"),
             asked(|asked| asked.state = Some("draining")),
             asked(|asked| asked.nonce = "AAAB"),
+            asked(|asked| asked.sequence = SEQUENCE),
             of("a", &ASKED, [b"HEAD", b"/x"], FIELDS),
             of("a", &ASKED, [b"GET", b"/y"], FIELDS),
             of("a", &ASKED, start, &FIELDS[..1]),

@@ -8,7 +8,7 @@ use crate::cache::invalidate::DURABLE_WAIT;
 use crate::cluster::purges::members_behind::Behind;
 use crate::cluster::purges::outboxes::RETRY_PAUSE;
 use crate::cluster::purges::{Batch, PurgedTarget, TARGET};
-use crate::cluster::{Cluster, PURGES, node_health};
+use crate::cluster::{Cluster, node_health};
 use crate::modules::own_work::OwnWork;
 use crate::worker::core::Worker;
 use std::rc::Rc;
@@ -36,6 +36,10 @@ const AWAY_LOOK: Duration = Duration::from_secs(5);
 /// Messages until the member has taken one: the first may be of another session, and the second of
 /// a number that it has had.
 const TRIES_MAX: usize = 3;
+
+/// Further tries when a connection to the member cannot be opened, or is closed without an answer,
+/// until it counts as unreachable: one connection may be closed for a reason of its own.
+const CLOSED_TRIES_MAX: usize = 1;
 
 /// Sends what members are to be told, from now on until a shutdown cuts what is under way: requests
 /// that are answered while it drains change something, too. To be called once on each worker.
@@ -138,7 +142,9 @@ async fn tell(
         let log = &worker.shared.module_log;
         node_health::failed(log, worker.now(), (&cluster, place), why);
     };
-    for _ in 0..TRIES_MAX {
+    let (mut answered, mut closed) = (0, 0);
+    let mut until = Instant::now() + limit;
+    while answered < TRIES_MAX {
         let (session, number) = outboxes.number(member);
         let sequence = PurgeSequence {
             session: &session,
@@ -146,16 +152,20 @@ async fn tell(
         };
         let content = content_of(worker, sequence, batch);
         let nonce = cluster.nonce();
-        let request = request_of(&cluster, place, &nonce, content);
+        let request = request_of(&cluster, place, (&nonce, sequence), content);
         worker.counters().inc(Metric::PeerPurgeMessages);
-        let sent = tokio::time::timeout(
-            limit,
+        let sent = tokio::time::timeout_at(
+            until.into(),
             member_message::send(worker, room, &settings, &request),
         );
         let response = match sent.await {
             Err(_) => {
                 note_failed(("it did not answer in time", Some(began)));
                 return Err(failed("it did not answer in time"));
+            }
+            Ok(Err(FetchError::Unreachable)) if closed < CLOSED_TRIES_MAX => {
+                closed += 1;
+                continue;
             }
             Ok(Err(FetchError::Unreachable)) => {
                 note_failed(("it cannot be reached", None));
@@ -176,6 +186,8 @@ async fn tell(
             return Ok(answer.outcomes);
         }
         outboxes.learn(member, answer.sequence.session, answer.sequence.number);
+        answered += 1;
+        until = Instant::now() + limit;
     }
     Err(failed("it takes no message"))
 }
@@ -222,7 +234,7 @@ fn hold_ms(hold: Duration) -> u32 {
 fn request_of(
     cluster: &Cluster,
     place: Place,
-    nonce: &str,
+    (nonce, sequence): (&str, PurgeSequence<'_>),
     mut content: String,
 ) -> (Destination, JudgedRequest) {
     let proof = cluster.purges_proof(place, &content);
@@ -232,7 +244,7 @@ fn request_of(
     let mut head = begin_head("PUT", TARGET, cluster.name(place).as_bytes());
     write::field(&mut head, "Content-Type", b"text/plain");
     write::number_field(&mut head, "Content-Length", content.len() as u64);
-    cluster.seal_request(place, PURGES, nonce, &mut head);
+    cluster.seal_purges(place, nonce, sequence, &mut head);
     let request = JudgedRequest {
         method: Method::Put,
         hop: destination.hop.clone(),

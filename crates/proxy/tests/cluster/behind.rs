@@ -3,7 +3,9 @@
 use crate::health::passed_over;
 use crate::nodes::{Nodes, get, member, start_node};
 use crate::purges::{Versions, fill, post, purge_url};
-use crate::support::{Head, PATIENCE, Running, ScriptedOrigin, span, tell_to_validate};
+use crate::support::{
+    Head, OriginConnection, PATIENCE, Running, ScriptedOrigin, span, tell_to_validate,
+};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
@@ -282,20 +284,62 @@ fn what_is_in_flight_when_a_node_is_told_to_validate_is_not_stored() {
 fn answer_purges(member: &ScriptedOrigin, answers: usize) {
     let mut connection = member.accept();
     for number in 0..answers {
-        let head = connection.read_head();
-        assert_eq!(head.start_line(), "PUT /weir/purges HTTP/1.1");
-        connection.read_exactly(head.length().expect("a length"));
+        read_purges(&mut connection);
         // the first message learns the session
         let (status, text) = match number {
             0 => ("409 Conflict", "purged 1 s 0\n".to_owned()),
             _ => ("200 OK", format!("purged 1 s {number}\ndurable 0\n")),
         };
-        connection.send(format!(
-            "HTTP/1.1 {status}\r\nContent-Length: {}\r\nWeir-Peer: node=c, state=in, \
-             weight=100, outstanding=0, miss-pressure=0\r\n\r\n{text}",
-            text.len()
-        ));
+        answer_as_c(&mut connection, status, &text);
     }
+}
+
+fn answer_as_c(connection: &mut OriginConnection, status: &str, text: &str) {
+    connection.send(format!(
+        "HTTP/1.1 {status}\r\nContent-Length: {}\r\nWeir-Peer: node=c, state=in, \
+         weight=100, outstanding=0, miss-pressure=0\r\n\r\n{text}",
+        text.len()
+    ));
+}
+
+/// Reads a message, and returns its number.
+fn read_purges(connection: &mut OriginConnection) -> u64 {
+    let head = connection.read_head();
+    assert_eq!(head.start_line(), "PUT /weir/purges HTTP/1.1");
+    connection.read_exactly(head.length().expect("a length"));
+    let field = head.field("weir-peer").expect("of a node");
+    let number = field.split("number=").nth(1).expect("a number");
+    let number = number.split(',').next().unwrap_or_default();
+    number.parse().expect("a number")
+}
+
+#[test]
+fn member_that_closes_a_connection_without_an_answer_is_told_over_another_one() {
+    let versions = Versions::default();
+    let cluster = versions.start();
+    let scripted = ScriptedOrigin::new();
+    let node = &cluster.nodes[0];
+    node.reload(|config| {
+        config.cluster.peer_timeout = span("20s");
+        config.cluster.members[2] = member("c", scripted.address());
+    });
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let closed = read_purges(&mut scripted.accept());
+            let mut connection = scripted.accept();
+            let number = read_purges(&mut connection);
+            assert!(number > closed, "{number} after {closed}");
+            answer_as_c(
+                &mut connection,
+                "200 OK",
+                &format!("purged 1 s {number}\ndurable 0\n"),
+            );
+        });
+        let answer = node.client().ask(post("/else", ""));
+        assert_eq!(answer.status(), 200);
+    });
+    assert_eq!(node.count(Metric::PeerPurgesUntold), 0);
+    assert_eq!(node.count(Metric::PeerPurgeFailures), 0);
 }
 
 #[test]

@@ -374,6 +374,7 @@ fn message_that_is_sent_again_or_altered_purges_nothing() {
         ("mode=purges", "mode=gateway"),
         ("PUT ", "POST "),
         ("nonce=:", "nonce=:A"),
+        ("number=", "number=1"),
     ] {
         assert!(text.contains(from), "{from} is not in {text}");
         let altered = text.replacen(from, to, 1);
@@ -417,8 +418,7 @@ fn message_of_a_stranger_is_refused_before_its_content_is_read() {
     // of a member, too, if it is too long or has no length
     check(ours, "Content-Length: 2000000\r\n", 403);
     check(ours, "Transfer-Encoding: chunked\r\n", 403);
-    let nonsense =
-        format!("PUT /weir/purges HTTP/1.1\r\nHost: b\r\n{ours}Content-Length: 2\r\n\r\nhi");
+    let nonsense = head_of_message(&place_of_message(&cluster.nodes[1], 1), 2) + "hi";
     assert_eq!(RawClient::connect(peers).ask(nonsense).status(), 403);
     // and to a client the target is one of the gateway
     let mut client = cluster.nodes[1].client();
@@ -440,13 +440,30 @@ fn message_of_a_stranger_is_refused_before_its_content_is_read() {
     assert_eq!(refusals(&cluster.nodes[1]), 8);
 }
 
-/// The head and the first byte of a message in the name of node a, to `node`.
-fn begin_message(node: &Running, length: usize) -> RawClient {
+/// The head of a message in the name of node a to node b.
+fn head_of_message(sequence: &str, length: usize) -> String {
+    format!(
+        "PUT /weir/purges HTTP/1.1\r\nHost: b\r\nWeir-Peer: node=a, mode=purges{sequence}\r\n\
+         Content-Length: {length}\r\n\r\n"
+    )
+}
+
+/// The place of the message with this number in the sequence of those to `node`, which says its
+/// session.
+fn place_of_message(node: &Running, number: u64) -> String {
+    let unknown = head_of_message(", number=1", 2) + "hi";
+    let answer = RawClient::connect(node.listener(1)).ask(unknown);
+    assert_eq!(answer.status(), 409);
+    let text = answer.text();
+    let session = text.split(' ').nth(2).expect("purged 1 SESSION NUMBER");
+    format!(", session=:{session}:, number={number}")
+}
+
+/// The head and the first byte of a message with this number in the name of node a, to `node`.
+fn begin_message(node: &Running, number: u64, length: usize) -> RawClient {
+    let head = head_of_message(&place_of_message(node, number), length);
     let mut program = RawClient::connect(node.listener(1));
-    program.send(format!(
-        "PUT /weir/purges HTTP/1.1\r\nHost: b\r\nWeir-Peer: node=a, mode=purges\r\n\
-         Content-Length: {length}\r\n\r\nh"
-    ));
+    program.send(head + "h");
     program
 }
 
@@ -454,12 +471,56 @@ fn begin_message(node: &Running, length: usize) -> RawClient {
 fn one_message_of_each_member_is_received_at_a_time() {
     let cluster = Nodes::start(fresh);
     let node = &cluster.nodes[1];
-    let mut first = begin_message(node, 1 << 20);
+    let mut first = begin_message(node, 1, 1 << 20);
     node.wait_for_at_least(Metric::RequestsInFlight, 1);
-    let mut next = begin_message(node, 2);
+    let mut next = begin_message(node, 2, 2);
     first.expect_end();
     next.send("i");
     assert_eq!(next.read_response().status(), 403, "it is read to its end");
+}
+
+#[test]
+fn copied_head_of_a_message_ends_no_message_that_is_under_way() {
+    let cluster = Nodes::start(fresh);
+    let node = &cluster.nodes[1];
+    let mut under_way = begin_message(node, 7, 2);
+    node.wait_for_at_least(Metric::RequestsInFlight, 1);
+    let session = |number| place_of_message(node, number);
+    let stale = ", session=:AAAA:, number=8".to_owned();
+    for place in [
+        session(7),
+        session(6),
+        stale,
+        ", number=8".to_owned(),
+        String::new(),
+    ] {
+        let copy = head_of_message(&place, 2) + "hi";
+        let answer = RawClient::connect(node.listener(1)).ask(copy);
+        assert_eq!(answer.status(), 409, "{place}");
+        assert!(answer.text().ends_with(" 7\n"), "{}", answer.text());
+    }
+    under_way.send("i");
+    assert_eq!(
+        under_way.read_response().status(),
+        403,
+        "it is read to its end"
+    );
+    // nor is the content of another message taken with it
+    let place = place_of_message(node, 8);
+    let session = place.split(':').nth(1).expect("a session");
+    let content = format!("purges 1 {session} 9\nbehind AAAA\npurge-all 1\n");
+    let message = head_of_message(&place, content.len()) + &content;
+    assert_eq!(
+        RawClient::connect(node.listener(1)).ask(message).status(),
+        403
+    );
+    let content = content.replace(" 9\n", " 10\n");
+    let place = place_of_message(node, 10);
+    let message = head_of_message(&place, content.len()) + &content;
+    assert_eq!(
+        RawClient::connect(node.listener(1)).ask(message).status(),
+        200
+    );
 }
 
 #[test]
@@ -470,12 +531,12 @@ fn large_message_takes_the_memory_of_responses_that_arrive() {
         config.cache.memory = ByteSize::from_mib(1);
         config.cache.largest_response = config.cache.memory;
     });
-    let mut large = begin_message(node, 1 << 20);
+    let mut large = begin_message(node, 1, 1 << 20);
     // refused while it comes, or whole and refused as nonsense
     large.try_send(vec![b'h'; (1 << 20) - 1]);
     let (received, _) = large.read_to_end();
     assert!(received.is_empty(), "there is no memory for it");
-    let mut small = begin_message(node, 16);
+    let mut small = begin_message(node, 2, 16);
     small.send("hhhhhhhhhhhhhhh");
     assert_eq!(small.read_response().status(), 403, "it is read to its end");
 }

@@ -8,8 +8,13 @@ pub(crate) fn tell_to_validate(peer_listener: SocketAddr) {
     let mut peer = RawClient::connect(peer_listener);
     let mut tell = |session: &str, number: u64| {
         let text = format!("purges 1 {session} {number}\nbehind x\nvalidate 0\n");
+        let known = match session {
+            "-" => String::new(),
+            session => format!(", session=:{session}:"),
+        };
         peer.ask(format!(
-            "PUT /weir/purges HTTP/1.1\r\nHost: c\r\nWeir-Peer: node=a, mode=purges\r\n\
+            "PUT /weir/purges HTTP/1.1\r\nHost: c\r\n\
+             Weir-Peer: node=a, mode=purges{known}, number={number}\r\n\
              Content-Length: {}\r\n\r\n{text}",
             text.len()
         ))

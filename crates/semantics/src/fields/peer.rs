@@ -7,6 +7,7 @@
 use alloc::vec::Vec;
 
 use crate::fields::field::is_token;
+use crate::fields::purge_message::{PurgeSequence, UNKNOWN_SESSION};
 use crate::fields::structured::{BareItem, read_dictionary, write_decimal};
 
 /// The name of the field.
@@ -67,6 +68,8 @@ pub struct PeerRequest<'a> {
     pub to: Option<&'a str>,
     /// The state of the node that asks, a word: with a message that tells it.
     pub state: Option<&'a str>,
+    /// Where in the sequence of messages of the node that asks this one is: with purges.
+    pub sequence: Option<PurgeSequence<'a>>,
 }
 
 impl<'a> PeerRequest<'a> {
@@ -76,16 +79,24 @@ impl<'a> PeerRequest<'a> {
         let (mut node, mut mode) = (None, None);
         let (mut proof, mut nonce) = (Some(""), Some(""));
         let (mut to, mut state) = (None, None);
+        let (mut session, mut number) = (Some(""), None);
         read_dictionary(value, &mut |key, item| match key {
             b"node" => node = node_name(item),
             b"mode" => mode = token(item),
             b"to" => to = node_name(item),
             b"state" => state = token(item),
+            b"session" => session = base64(item),
+            b"number" => number = whole_number(item),
             b"proof" => proof = base64(item),
             b"nonce" => nonce = base64(item),
             _ => {}
         })
         .ok()?;
+        let session = Some(session?).filter(|session| !session.is_empty());
+        let sequence = number.map(|number| PurgeSequence {
+            session: session.unwrap_or(UNKNOWN_SESSION),
+            number,
+        });
         Some(Self {
             node: node?,
             mode: mode?,
@@ -93,11 +104,12 @@ impl<'a> PeerRequest<'a> {
             nonce: nonce?,
             to,
             state,
+            sequence,
         })
     }
 
     /// Appends the value. `node` and `to` must be names of nodes, `mode` and `state` tokens,
-    /// `proof` base64.
+    /// `proof` base64, and so a session that is known.
     pub fn write(&self, out: &mut Vec<u8>) {
         debug_assert!(is_node_name(self.node) && is_token(self.mode.as_bytes()));
         write_node(b"node=", self.node, out);
@@ -110,6 +122,13 @@ impl<'a> PeerRequest<'a> {
             debug_assert!(is_token(state.as_bytes()));
             out.extend_from_slice(b", state=");
             out.extend_from_slice(state.as_bytes());
+        }
+        if let Some(PurgeSequence { session, number }) = self.sequence {
+            if session != UNKNOWN_SESSION {
+                write_base64(b", session=:", session, out);
+            }
+            out.extend_from_slice(b", number=");
+            write_decimal(number, out);
         }
         write_base64(b", proof=:", self.proof, out);
         write_base64(b", nonce=:", self.nonce, out);
@@ -264,6 +283,13 @@ fn number(item: BareItem<'_>) -> Option<u32> {
     }
 }
 
+fn whole_number(item: BareItem<'_>) -> Option<u64> {
+    match item {
+        BareItem::Integer(number) => u64::try_from(number).ok(),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -282,6 +308,7 @@ mod tests {
             nonce: "",
             to: None,
             state: None,
+            sequence: None,
         };
         check("node=a, mode=gateway, proof=:YQ==:", Some(request));
         let numbered = PeerRequest {
@@ -322,6 +349,25 @@ mod tests {
         };
         check("node=a, mode=state, state=draining", Some(telling));
         check("node=a, mode=gateway, state=\"in\"", Some(open));
+        let purging = |session, number| PeerRequest {
+            mode: "purges",
+            sequence: Some(PurgeSequence { session, number }),
+            ..open
+        };
+        check(
+            "node=a, mode=purges, session=:YQ==:, number=7",
+            Some(purging("YQ==", 7)),
+        );
+        check("node=a, mode=purges, number=7", Some(purging("-", 7)));
+        check(
+            "node=a, mode=purges, number=999999999999999",
+            Some(purging("-", 999_999_999_999_999)),
+        );
+        check("node=a, mode=purges, session=YQ==, number=7", None);
+        for unnumbered in ["number=-1", "number=1.5", "session=:YQ==:"] {
+            let value = format!("node=a, mode=gateway, {unnumbered}");
+            check(&value, Some(open));
+        }
         check("node=a", None);
         check("mode=gateway", None);
         check("node=\"a\", mode=gateway", None);
@@ -425,9 +471,11 @@ mod tests {
             node in "[a-zA-Z][a-zA-Z0-9._-]{0,63}|[a-z0-9.]{1,20}:[0-9]{1,4}", mode in "[a-z]{1,9}", proof in "([A-Za-z0-9+/]{4}){0,9}", nonce in "([A-Za-z0-9+/]{4}){0,9}",
             state in "[a-z]{1,9}", outstanding: u32, miss_pressure: u32, placement: Option<u32>, is_own: bool, is_unlisted: bool, is_addressed: bool, tells: bool,
             process in prop::option::of("([A-Za-z0-9+/]{4}){1,9}"),
+            session in "-|([A-Za-z0-9+/]{4}){1,9}", number in prop::option::of(0..1_000_000_000_000_000_u64),
         ) {
+            let sequence = number.map(|number| PurgeSequence { session: &session, number });
             let to = is_addressed.then_some(&*node);
-            let request = PeerRequest { node: &node, mode: &mode, proof: &proof, nonce: &nonce, to, state: tells.then_some(&*state) };
+            let request = PeerRequest { node: &node, mode: &mode, proof: &proof, nonce: &nonce, to, state: tells.then_some(&*state), sequence };
             let mut out = Vec::new();
             request.write(&mut out);
             prop_assert_eq!(PeerRequest::read(&out), Some(request));

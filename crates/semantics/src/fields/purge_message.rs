@@ -37,10 +37,14 @@ const EVERY_MEMBER: &str = "*";
 /// The first word of an answer.
 const ANSWER: &str = "purged 1";
 
+/// The session of a process that the sender does not know.
+pub const UNKNOWN_SESSION: &str = "-";
+
 /// Where in the sequence of messages to one process of a node a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PurgeSequence<'a> {
-    /// What the process that is told calls itself; `-` if the sender does not know that.
+    /// What the process that is told calls itself, in base64; [`UNKNOWN_SESSION`] if the sender
+    /// does not know that.
     pub session: &'a str,
     /// Greater in each message of a sender; in an answer, the greatest that was received.
     pub number: u64,
@@ -93,18 +97,24 @@ pub struct PurgeOutcome {
     pub is_durable: bool,
 }
 
+/// It is written into a field, too.
+fn is_session(word: &str) -> bool {
+    let is_of_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+    word == UNKNOWN_SESSION || !word.is_empty() && word.bytes().all(is_of_base64)
+}
+
 impl<'a> PurgeSequence<'a> {
     fn read(line: &'a str, word: &str) -> Option<Self> {
         let rest = line.strip_prefix(word)?.strip_prefix(' ')?;
         let (session, number) = rest.split_once(' ')?;
         Some(Self {
-            session: Some(session).filter(|session| is_word(session))?,
+            session: Some(session).filter(|session| is_session(session))?,
             number: decimal(number)?,
         })
     }
 
     fn write(&self, word: &str, out: &mut String) {
-        debug_assert!(is_word(self.session));
+        debug_assert!(is_session(self.session));
         let _infallible = writeln!(out, "{word} {} {}", self.session, self.number);
     }
 }

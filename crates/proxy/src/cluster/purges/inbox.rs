@@ -1,38 +1,45 @@
 //! Which messages of other members this process has received, and receives.
 //!
-//! A message names the session of the process that it is for, and has a greater number than all
-//! that were received of its sender in this session. So a copy of a message, read between two nodes
-//! and sent again, is refused. Numbers are of no clock: a sender that does not know the session or
+//! The head of a message names the session of the process that it is for, and has a greater number
+//! than all that have begun to come of its sender in this session; the content says the same. So a
+//! copy of a message, or of its head, read between two nodes and sent again, is refused, and ends
+//! nothing that is under way. Numbers are of no clock: a sender that does not know the session or
 //! the number learns both by the refusal.
 
 use crate::cluster::Nonces;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use weir_policy::route::NODES_MAX;
 use weir_semantics::PurgeSequence;
 
 /// Which messages have been received, and are.
 #[derive(Debug, Default)]
-pub(crate) struct Inbox {
-    received: Mutex<Received>,
-    /// By sender: what ends the receiving of its last message when it is dropped.
-    receiving: Mutex<BTreeMap<Box<str>, oneshot::Sender<()>>>,
-}
+pub(crate) struct Inbox(Mutex<Received>);
 
 #[derive(Debug)]
 struct Received {
     /// What this process calls itself.
     session: String,
-    /// The greatest number, by sender.
-    numbers: BTreeMap<Box<str>, u64>,
+    senders: BTreeMap<Box<str>, Sender>,
+}
+
+/// The greatest numbers of its messages, and its last one.
+#[derive(Debug, Default)]
+struct Sender {
+    /// Of those of which the content has begun to come.
+    begun: u64,
+    /// Of those that were carried out.
+    taken: u64,
+    /// What ends the receiving of the last one when it is dropped.
+    end: Option<oneshot::Sender<()>>,
 }
 
 impl Default for Received {
     fn default() -> Self {
         Self {
             session: Nonces::default().next(),
-            numbers: BTreeMap::new(),
+            senders: BTreeMap::new(),
         }
     }
 }
@@ -42,35 +49,59 @@ impl Default for Received {
 const SENDERS_MAX: usize = 2 * NODES_MAX;
 
 impl Inbox {
-    /// The content of a message in the name of member `node` begins to come: one of each member is
-    /// received at a time. What is returned is ready when another one has begun.
-    pub(crate) fn begin(&self, node: &str) -> oneshot::Receiver<()> {
-        let (end, ended) = oneshot::channel();
-        let receiving = self.receiving.lock();
-        let mut receiving = receiving.unwrap_or_else(PoisonError::into_inner);
-        if receiving.len() >= SENDERS_MAX {
-            receiving.clear();
+    /// The content of a message of member `node` at this place of the sequence begins to come: one
+    /// of each member is received at a time. What is returned is ready when the next one has begun.
+    /// `None` if this is not the next one, and nothing has changed.
+    pub(crate) fn begin(
+        &self,
+        node: &str,
+        sequence: &PurgeSequence<'_>,
+    ) -> Option<oneshot::Receiver<()>> {
+        let mut received = self.received();
+        if sequence.session != received.session {
+            return None;
         }
-        receiving.insert(node.into(), end);
-        ended
+        if !received.senders.contains_key(node) && received.senders.len() >= SENDERS_MAX {
+            *received = Received::default();
+            return None;
+        }
+        let begun = received.senders.get(node).map_or(0, |it| it.begun);
+        if sequence.number <= begun {
+            return None;
+        }
+        let (end, ended) = oneshot::channel();
+        let sender = received.senders.entry(node.into()).or_default();
+        sender.begun = sequence.number;
+        drop(sender.end.replace(end));
+        Some(ended)
     }
 
-    /// Takes the message of member `node` at this place of the sequence; returns the session and
-    /// the greatest number that was received of the sender, and whether the message is to be
-    /// carried out: it is the next one.
-    pub(crate) fn take(&self, node: &str, sequence: &PurgeSequence<'_>) -> (String, u64, bool) {
-        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = received.numbers.get(node).copied();
-        if last.is_none() && received.numbers.len() >= SENDERS_MAX {
-            *received = Received::default();
+    /// Takes the message of member `node` at this place of the sequence, which is whole; whether it
+    /// is to be carried out: none that came later was.
+    pub(crate) fn take(&self, node: &str, sequence: &PurgeSequence<'_>) -> bool {
+        let mut received = self.received();
+        if sequence.session != received.session {
+            return false;
         }
-        let last = last.unwrap_or(0);
-        let is_next = sequence.session == received.session && sequence.number > last;
-        if is_next {
-            received.numbers.insert(node.into(), sequence.number);
+        let sender = received.senders.get_mut(node);
+        let sender = sender.filter(|sender| sequence.number > sender.taken);
+        let is_next = sender.is_some();
+        if let Some(sender) = sender {
+            sender.taken = sequence.number;
         }
-        let last = if is_next { sequence.number } else { last };
-        (received.session.clone(), last, is_next)
+        is_next
+    }
+
+    /// The session, and the greatest number of a message that has begun to come of `node`: the next
+    /// one is to have the session and a greater number.
+    pub(crate) fn last(&self, node: &str) -> (String, u64) {
+        let received = self.received();
+        let last = received.senders.get(node).map_or(0, |it| it.begun);
+        (received.session.clone(), last)
+    }
+
+    fn received(&self) -> MutexGuard<'_, Received> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -79,40 +110,69 @@ mod tests {
     use super::*;
 
     #[test]
-    fn message_is_taken_once_in_its_session_and_never_behind_a_later_one() {
+    fn message_is_begun_and_taken_once_in_its_session_and_never_behind_a_later_one() {
         let inbox = Inbox::default();
+        let begin = |node: &str, session: &str, number| {
+            inbox.begin(node, &PurgeSequence { session, number })
+        };
         let take = |node: &str, session: &str, number| {
-            let (_, last, is_next) = inbox.take(node, &PurgeSequence { session, number });
-            (last, is_next)
+            inbox.take(node, &PurgeSequence { session, number })
         };
-        let unknown = PurgeSequence {
-            session: "-",
-            number: 1,
-        };
-        let (session, ..) = inbox.take("a", &unknown);
-        let (other, ..) = Inbox::default().take("a", &unknown);
-        assert_eq!(take("a", "-", 1), (0, false));
-        assert_eq!(take("a", &other, 1), (0, false));
-        assert_eq!(take("a", &session, 0), (0, false));
-        assert_eq!(take("a", &session, 3), (3, true));
-        for number in 0..=3 {
-            assert_eq!(take("a", &session, number), (3, false));
+        let (session, last) = inbox.last("a");
+        let (other, _) = Inbox::default().last("a");
+        assert_eq!(last, 0);
+        for (session, number) in [("-", 1), (&*other, 1), (&*session, 0)] {
+            assert!(begin("a", session, number).is_none());
+            assert!(!take("a", session, number), "it has not begun");
         }
-        assert_eq!(take("b", &session, 1), (1, true));
-        assert_eq!(take("a", &session, 4), (4, true));
+        let _first = begin("a", &session, 2).expect("the next one");
+        let _second = begin("a", &session, 3).expect("the next one");
+        assert_eq!(inbox.last("a"), (session.clone(), 3));
+        assert!(take("a", &session, 2), "it is whole before the later one");
+        assert!(take("a", &session, 3));
+        for number in 0..=3 {
+            assert!(begin("a", &session, number).is_none());
+            assert!(!take("a", &session, number));
+        }
+        assert!(begin("b", &session, 1).is_some() && take("b", &session, 1));
+        assert!(begin("a", &session, 4).is_some());
+    }
+
+    #[test]
+    fn receiving_ends_with_the_next_message_of_the_member_and_with_no_old_one() {
+        let inbox = Inbox::default();
+        let (session, _) = inbox.last("a");
+        let begin = |node: &str, session: &str, number| {
+            inbox.begin(node, &PurgeSequence { session, number })
+        };
+        let mut first = begin("a", &session, 7).expect("the next one");
+        let is_under_way = |ended: &mut oneshot::Receiver<()>| {
+            ended.try_recv() == Err(oneshot::error::TryRecvError::Empty)
+        };
+        for (node, session, number) in [("a", &*session, 7), ("a", &*session, 6), ("a", "-", 8)] {
+            assert!(begin(node, session, number).is_none());
+            assert!(is_under_way(&mut first), "{session} {number}");
+        }
+        let _other = begin("b", &session, 8).expect("the first one");
+        assert!(is_under_way(&mut first));
+        let mut next = begin("a", &session, 8).expect("the next one");
+        assert!(!is_under_way(&mut first) && is_under_way(&mut next));
     }
 
     #[test]
     fn session_ends_when_there_are_more_senders_than_it_knows() {
         let inbox = Inbox::default();
-        let ask =
-            |node: &str, session: &str| inbox.take(node, &PurgeSequence { session, number: 1 });
-        let (session, ..) = ask("x", "-");
+        let begins = |node: &str, session: &str| {
+            let sequence = PurgeSequence { session, number: 1 };
+            inbox.begin(node, &sequence).is_some()
+        };
+        let (session, _) = inbox.last("x");
         for number in 0..SENDERS_MAX {
-            assert!(ask(&format!("n{number}"), &session).2);
+            assert!(begins(&format!("n{number}"), &session));
         }
-        let (next, last, is_next) = ask("x", &session);
-        assert!(next != session && last == 0 && !is_next);
-        assert!(ask("x", &next).2);
+        assert!(!begins("x", &session));
+        let (next, last) = inbox.last("x");
+        assert!(next != session && last == 0);
+        assert!(begins("x", &next));
     }
 }
