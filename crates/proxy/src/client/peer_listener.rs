@@ -180,7 +180,7 @@ fn answer_state(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>, out: &mut V
     if let Some((place, state)) = cluster.place_of(asked.node).zip(asked.state) {
         // a copy of an old message says so, too: it is asked, and its answer counts
         if cluster.state().is_news(worker.now(), place, state) {
-            receiver.settings.membership.to_ask.add(asked.node);
+            receiver.settings.membership.to_ask.hint(asked.node);
         }
     }
     let from = out.len();

@@ -37,10 +37,15 @@ async fn run(worker: &Rc<Worker>) {
         let interval = settings.config.cluster.state_interval;
         let is_on = settings.config.cluster.has_state_messages();
         drop(settings);
+        let hinted = membership.to_ask.due().map(Instant::from_std);
         tokio::select! {
             () = sleep_until(began + interval.as_duration()), if is_on => {}
             () = membership.state_changed() => {}
             () = membership.to_ask.added() => {
+                asking.ask_noted(worker, &membership);
+                continue;
+            }
+            () = sleep_until(hinted.unwrap_or(began)), if hinted.is_some() => {
                 asking.ask_noted(worker, &membership);
                 continue;
             }
@@ -79,9 +84,9 @@ impl Asking {
     fn ask_noted(&mut self, worker: &Rc<Worker>, membership: &Membership) {
         self.by_name.retain(|_, task| !task.is_finished());
         let settings = worker.settings();
-        let names = membership
-            .to_ask
-            .take(|name| self.by_name.contains_key(name));
+        let names = membership.to_ask.take(Instant::now().into_std(), |name| {
+            self.by_name.contains_key(name)
+        });
         let Some(cluster) = settings.cluster() else {
             return;
         };

@@ -185,6 +185,26 @@ fn message_about_a_state_has_the_node_asked_and_its_answer_counts() {
 }
 
 #[test]
+fn node_is_asked_once_a_second_however_often_it_is_said_to_drain_and_answers() {
+    let cluster = Nodes::start(fresh);
+    let node = &cluster.nodes[0];
+    let began = Instant::now();
+    let asked = || node.count(Metric::PeerStateMessages);
+    // each is said after the last question, and for some it has been answered
+    for _ in 0..100 {
+        say_that_c_drains(node);
+    }
+    node.wait_for_at_least(Metric::PeerStateMessages, 2);
+    for _ in 0..100 {
+        say_that_c_drains(node);
+    }
+    let (asked, seconds) = (asked(), began.elapsed().as_secs());
+    assert!(seconds >= 1, "two questions are a second apart");
+    assert!(asked <= seconds + 1, "{asked} questions in {seconds} s");
+    assert_eq!(state(node, "c"), "in");
+}
+
+#[test]
 fn node_is_asked_once_at_a_time_however_often_it_is_said_to_drain() {
     let cluster = Nodes::start(fresh);
     let node = &cluster.nodes[0];
