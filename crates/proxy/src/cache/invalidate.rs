@@ -1,35 +1,36 @@
 //! Forgetting what is outdated: by an unsafe request (RFC 9111 §4.4), or as the next hop's response
 //! shows.
 
-use crate::cache::purge::{forget, hold_key, outcome};
-use crate::cluster::purges::PurgedTarget;
-use crate::cluster::purges::outboxes::Awaited;
+use crate::cache::purge::{forget, hold_key};
 use crate::exchange::state::RequestState;
 use crate::fetch::storable_head::StorableHead;
 use crate::request::judge::key_of;
 use crate::send::heads::stored_fields;
+use crate::settings::Settings;
 use crate::worker::core::Worker;
+use crate::worker::shared::Shared;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use weir_measure::Metric;
 use weir_policy::Digest;
 use weir_semantics::{Authority, Method, Scheme, Target, canonical_target, lines_named};
 use weir_store::{Purge, StoredResponse};
 use weir_wire::{LineBuffer, ResponseHead};
 
-/// What a response invalidates. The client may hear of the change once that is [settled](settle).
+/// What a response invalidates. The client may hear of the change once that is
+/// [settled](super::settling::Settling).
 #[derive(Default)]
 pub(crate) struct Invalidation {
-    purges: Vec<Purge>,
+    pub(super) purges: Vec<Purge>,
     /// What the other nodes of the cluster are to be told.
-    targets: Vec<InvalidTarget>,
+    pub(super) targets: Vec<InvalidTarget>,
 }
 
 /// A target that is invalidated.
-struct InvalidTarget {
-    key: Digest,
+pub(super) struct InvalidTarget {
+    pub(super) key: Digest,
     /// As a reference has it; `None` for the target of the request.
-    url: Option<String>,
+    pub(super) url: Option<String>,
 }
 
 /// The longest URL that is invalidated since `Location` or `Content-Location` names it, bytes. The
@@ -67,7 +68,8 @@ pub(crate) fn run(
             targets.extend(target_of_reference(exchange, value, worker));
         }
     }
-    let purges = forget_all(worker, exchange, &targets);
+    let keys: Vec<Digest> = targets.iter().map(|target| target.key).collect();
+    let purges = forget_all(&worker.shared, &exchange.settings, &keys);
     let removed: usize = purges.iter().map(|purge| purge.removed).sum();
     worker.counters().add(Metric::Invalidated, removed as u64);
     invalidation.purges.extend(purges);
@@ -76,58 +78,22 @@ pub(crate) fn run(
     }
 }
 
-/// Forgets `targets` here. In a cluster they are held from now on for as long as members are waited
+/// Forgets `keys` here. In a cluster they are held from now on for as long as members are waited
 /// for, and their patience, and no shorter.
-fn forget_all(worker: &Worker, exchange: &RequestState, targets: &[InvalidTarget]) -> Vec<Purge> {
-    let shared = &worker.shared;
-    hold_all(worker, exchange, targets);
-    let forgotten = targets.iter().map(|target| forget(shared, target.key));
+pub(super) fn forget_all(shared: &Shared, settings: &Settings, keys: &[Digest]) -> Vec<Purge> {
+    hold_all(shared, settings, keys);
+    let forgotten = keys.iter().map(|key| forget(shared, *key));
     forgotten.collect()
 }
 
-fn hold_all(worker: &Worker, exchange: &RequestState, targets: &[InvalidTarget]) {
-    let config = &exchange.settings.config.cluster;
+pub(super) fn hold_all(shared: &Shared, settings: &Settings, keys: &[Digest]) {
+    let config = &settings.config.cluster;
     if config.exists() {
         let patience = config.peer_timeout.as_duration();
-        for target in targets {
-            hold_key(&worker.shared, target.key, patience * 2);
+        for key in keys {
+            hold_key(shared, *key, patience * 2);
         }
     }
-}
-
-/// Has the other nodes told of `targets` when it is the turn of this; a node that is not listed at
-/// the moment tells those that were with it. Their answers, and until when they are awaited.
-async fn tell(
-    worker: &Worker,
-    exchange: &RequestState,
-    targets: Vec<InvalidTarget>,
-    purges: &mut Vec<Purge>,
-) -> (Vec<Awaited>, Instant) {
-    // clients that wait keep no copy of their URLs
-    let of_request = || exchange.request.target_uri();
-    let bytes_of =
-        |url: &Option<String>| url.as_ref().map_or_else(|| of_request().len(), String::len);
-    let bytes = targets.iter().map(|target| bytes_of(&target.url)).sum();
-    let outboxes = &worker.shared.cluster_purges.outboxes;
-    let turn = outboxes.turn(targets.len(), bytes).await;
-    let patience = exchange.settings.config.cluster.peer_timeout.as_duration();
-    let now = Instant::now();
-    if turn.has_waited {
-        purges.extend(forget_all(worker, exchange, &targets));
-    } else {
-        hold_all(worker, exchange, &targets);
-    }
-    let mode = exchange.request.mode;
-    let targets = targets.into_iter();
-    let targets = targets.map(|target| PurgedTarget::Invalidated {
-        mode,
-        url: target.url.unwrap_or_else(of_request),
-    });
-    let cluster = exchange.settings.cluster();
-    let others = cluster.iter().flat_map(|cluster| cluster.others());
-    let until = now + patience;
-    let awaited = turn.tell(others, targets.collect(), (now, until, patience));
-    (awaited, until)
 }
 
 /// Forgets `stored` alone: what the next hop sent shows that it is outdated, or that it is not for
@@ -139,30 +105,6 @@ pub(crate) fn one(worker: &Worker, exchange: &RequestState, stored: &Arc<StoredR
     let selecting = vary.map(|(_, selecting)| selecting);
     let store = &worker.shared.store;
     store.purge_one(exchange.key, stored, selecting)
-}
-
-/// Waits until what is invalidated survives a crash, for [`DURABLE_WAIT`] at most, and until the
-/// other nodes have been told and have answered, for `cluster.peer_timeout`. If it might not
-/// survive a crash, it is in force nevertheless, and the store on disk is emptied before it is used
-/// again. The response is sent in any case, as the request was carried out.
-pub(crate) async fn settle(worker: &Worker, exchange: &RequestState, invalidation: Invalidation) {
-    let Invalidation {
-        mut purges,
-        targets,
-    } = invalidation;
-    let told = match targets.is_empty() {
-        true => None,
-        false => Some(tell(worker, exchange, targets, &mut purges).await),
-    };
-    outcome(&worker.shared, purges, Instant::now() + DURABLE_WAIT).await;
-    let Some((awaited, until)) = told else {
-        return;
-    };
-    let outboxes = &worker.shared.cluster_purges.outboxes;
-    let answers = outboxes.answers(awaited, until).await;
-    let untold = answers.iter().filter(|(_, outcome)| outcome.is_err());
-    let untold = u64::try_from(untold.count()).unwrap_or(u64::MAX);
-    worker.counters().add(Metric::PeerPurgesUntold, untold);
 }
 
 /// How long an answer waits for the disk to write down what it invalidates, and an operator for a

@@ -7,4 +7,5 @@ pub(crate) mod invalidate;
 pub(crate) mod peer_purges;
 pub(crate) mod purge;
 pub(crate) mod refresh;
+pub(crate) mod settling;
 pub(crate) mod variants;

@@ -143,6 +143,10 @@ async fn answer(
     let worker = Rc::clone(&exchange.worker);
     match outcome {
         ResponseOutcome::Relayed => release(exchange, hop),
+        ResponseOutcome::Held(response) => {
+            release(exchange, hop);
+            Box::pin(response.send(stream, exchange)).await;
+        }
         ResponseOutcome::Merged {
             response,
             stored: fresh,

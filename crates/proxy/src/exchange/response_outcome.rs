@@ -1,5 +1,6 @@
 //! The outcome of a request to a next hop.
 
+use crate::exchange::download::HeldResponse;
 use crate::exchange::next_hop::Decline;
 use crate::fetch::arrival;
 use crate::fetch::transfer::FetchTarget;
@@ -15,6 +16,8 @@ use weir_wire::BodyError;
 pub(crate) enum ResponseOutcome {
     /// The response was relayed to the client, complete or as far as it was received.
     Relayed,
+    /// All of the response was received, and waits for what it invalidates: the connection is free.
+    Held(Box<HeldResponse>),
     /// 304 to our validators: the store is up to date.
     Merged {
         /// What the client gets.

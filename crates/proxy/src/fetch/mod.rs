@@ -3,6 +3,7 @@
 pub(crate) mod arrival;
 pub(crate) mod collapse;
 pub(crate) mod continuation;
+pub(crate) mod held_content;
 pub(crate) mod in_flight;
 pub(crate) mod missing_range;
 pub(crate) mod reader;

@@ -9,6 +9,7 @@
 
 use crate::exchange::state::RequestState;
 use crate::exchange::upload::progress::Sending;
+use crate::fetch::held_content::HeldContent;
 use crate::fetch::store_writer::StoreWriter;
 use crate::log::record::ContentTimes;
 use crate::worker::core::{SCRATCH_BYTES, Worker};
@@ -20,7 +21,7 @@ use std::ops::ControlFlow;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use weir_net::http::{
-    ContentCut, ContentEnd, ContentForm, ContentRead, DisconnectSource, Governor, ResponseReceiver,
+    ContentCut, ContentEnd, ContentForm, DisconnectSource, Governor, ResponseReceiver,
     ResponseSender,
 };
 use weir_net::{Deadline, Party};
@@ -101,6 +102,16 @@ pub(crate) struct RelayResult {
     pub(crate) content_times: ContentTimes,
 }
 
+/// How a relay ends that cannot receive all content.
+const fn end_of_cut(cut: ContentCut) -> RelayEnd {
+    match cut {
+        ContentCut::Reset => RelayEnd::Cut("next-hop-reset"),
+        ContentCut::ClosedEarly => RelayEnd::Cut("next-hop-closed-early"),
+        // the stream's user reports which module failed
+        ContentCut::Filter => RelayEnd::Ours,
+    }
+}
+
 /// A response under way.
 pub(crate) struct Relay<'a> {
     worker: &'a Worker,
@@ -114,6 +125,8 @@ pub(crate) struct Relay<'a> {
     out: Vec<u8>,
     sent: usize,
     store_writer: Option<Box<StoreWriter>>,
+    /// Content that was received before the relay began.
+    held: Option<Box<HeldContent>>,
     /// Its share of the budget of background bytes, if it counts against that.
     background: Option<Allowance>,
     /// Bytes that may be written before the kernel's buffers are looked at.
@@ -160,6 +173,7 @@ impl<'a> Relay<'a> {
             out: Vec::new(),
             sent: 0,
             store_writer,
+            held: None,
             background: terms.is_background.then(Allowance::default),
             governor: None,
             governed: false,
@@ -176,6 +190,11 @@ impl<'a> Relay<'a> {
                 content_times,
             },
         }
+    }
+
+    /// Has it begin with `held`.
+    pub(crate) fn begin_with(&mut self, held: Option<Box<HeldContent>>) {
+        self.held = held;
     }
 
     /// Relays until the end, beginning with the content received with the head.
@@ -348,21 +367,15 @@ impl<'a> Relay<'a> {
                 }
                 Poll::Pending
             }
-            Poll::Ready(Err(ContentCut::Reset)) => {
-                Poll::Ready(Err(RelayEnd::Cut("next-hop-reset")))
-            }
-            // the stream's user reports which module failed
-            Poll::Ready(Err(ContentCut::Filter)) => Poll::Ready(Err(RelayEnd::Ours)),
-            Poll::Ready(Err(ContentCut::ClosedEarly)) => {
-                Poll::Ready(Err(RelayEnd::Cut("next-hop-closed-early")))
-            }
+            Poll::Ready(Err(cut)) => Poll::Ready(Err(end_of_cut(cut))),
             Poll::Ready(Ok(read)) => {
                 self.deadline.moved();
                 self.ended.from_hop_bytes += read.bytes;
                 if let Some(allowance) = &mut self.background {
                     allowance.spend(read.bytes);
                 }
-                Poll::Ready(self.settle(&read, emitted))
+                self.ended.overhead_bytes += read.bytes - read.content_bytes;
+                Poll::Ready(self.settle(read.end, emitted))
             }
         }
     }
@@ -418,7 +431,7 @@ impl<'a> Relay<'a> {
         governor.read_max()
     }
 
-    /// Takes the content that was received with the head.
+    /// Takes the content that was received before: with the head, if it was not held.
     fn take_buffered(
         &mut self,
         from_hop: &mut ResponseReceiver<'_>,
@@ -426,8 +439,22 @@ impl<'a> Relay<'a> {
         cx: &mut Context<'_>,
     ) -> Result<(), RelayEnd> {
         let mut emitted = Ok(());
+        if let Some(held) = self.held.take() {
+            let accepted = self.accept(&held.content, to_client, cx, &mut emitted);
+            if accepted.is_break() {
+                return Err(RelayEnd::ClientLeft);
+            }
+            self.ended.from_hop_bytes += held.read_bytes;
+            self.ended.overhead_bytes += held.overhead_bytes;
+            return match held.end {
+                Some(Err(cut)) => Err(end_of_cut(cut)),
+                Some(Ok(end)) => self.settle(end, emitted),
+                None => emitted,
+            };
+        }
         let read = from_hop.take_buffered(|data| self.accept(data, to_client, cx, &mut emitted));
-        self.settle(&read, emitted)
+        self.ended.overhead_bytes += read.bytes - read.content_bytes;
+        self.settle(read.end, emitted)
     }
 
     /// Stores content and forwards it. Content is stored and counted also if the client has
@@ -449,14 +476,9 @@ impl<'a> Relay<'a> {
         ControlFlow::Continue(())
     }
 
-    /// Enters what was received into the log.
-    fn settle(
-        &mut self,
-        read: &ContentRead,
-        emitted: Result<(), RelayEnd>,
-    ) -> Result<(), RelayEnd> {
-        self.ended.overhead_bytes += read.bytes - read.content_bytes;
-        match read.end {
+    /// What follows the content that was received is `end`.
+    fn settle(&mut self, end: ContentEnd, emitted: Result<(), RelayEnd>) -> Result<(), RelayEnd> {
+        match end {
             ContentEnd::More => emitted,
             ContentEnd::Whole => {
                 self.finish();

@@ -353,6 +353,7 @@ pub(super) fn share(
         give_back_memory,
         store: Arc::new(store),
         refreshes: Refreshes::default(),
+        abandoned_waits: Arc::default(),
         collapsed: Arc::default(),
         popularity: Popularity::default(),
         background: Background::new(config.fetch.background_rate.bytes()),

@@ -11,6 +11,7 @@ use crate::log::record::Record;
 use crate::modules::loaded::ModuleKinds;
 use crate::modules::own_work::OwnWork;
 use crate::settings::Settings;
+use crate::worker::abandoned_waits::AbandonedWaits;
 use crate::worker::demand::{Background, Popularity, Refreshes};
 use crate::worker::jobs::Jobs;
 use arc_swap::ArcSwap;
@@ -42,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) cluster_purges: ClusterPurges,
     /// Connections that are handed over.
     pub(crate) hand_offs: Arc<HandOffs>,
+    /// Waits for members whose clients have gone.
+    pub(crate) abandoned_waits: Arc<AbandonedWaits>,
     /// What nodes of the cluster hold, as far as their digests say.
     pub(crate) digests: Arc<Digests>,
     /// What other threads have the first worker do.

@@ -34,7 +34,8 @@
 //! which its answer is due. `model_tests` plays that with the real outboxes.
 //!
 //! **Back-pressure** ([`turns`]): what a member has no room for is told to none before it has, and
-//! answered later. A drops it again then, as if it learnt of it at that moment.
+//! answered later. A drops it again then, as if it learnt of it at that moment. Purges of the
+//! operator have room of their own, and do not wait behind those of clients.
 //!
 //! Both are looked at again behind the ticket that the response will be stored with: a purge
 //! between the two finds the ticket, and the response is not stored.
@@ -71,6 +72,7 @@ mod turns;
 pub(crate) mod valid_since;
 pub(crate) mod valid_since_file;
 
+pub(crate) use orders::Initiator;
 pub(crate) use outbox::Batch;
 
 use crate::cluster::Nonces;
@@ -100,8 +102,13 @@ pub(crate) enum PurgedTarget {
 }
 
 impl PurgedTarget {
+    /// Whether it is of the operator.
+    const fn is_of_operator(&self) -> bool {
+        matches!(self, Self::Url(_) | Self::All)
+    }
+
     /// Bytes of its URL.
-    fn url_bytes(&self) -> usize {
+    pub(crate) const fn url_bytes(&self) -> usize {
         match self {
             Self::Invalidated { url, .. } | Self::Url(url) => url.len(),
             Self::All | Self::Validate => 0,

@@ -8,6 +8,26 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
+/// What tells members something. Each waits for the turn of its own kind alone: a purge of the
+/// operator is not to wait behind unsafe requests, of which clients send as many as they like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Initiator {
+    /// A client, by an unsafe request.
+    Client,
+    /// The operator, by a purge.
+    Operator,
+}
+
+impl Initiator {
+    /// What tells `what`.
+    pub(super) const fn of(what: &PurgedTarget) -> Self {
+        match what.is_of_operator() {
+            true => Self::Operator,
+            false => Self::Client,
+        }
+    }
+}
+
 /// A purge that a member is to be told.
 #[derive(Debug)]
 pub(crate) struct Order {
@@ -44,8 +64,43 @@ pub(super) struct OrderQueue {
     orders: BTreeMap<u64, Order>,
     numbers: HashMap<Arc<PurgedTarget>, u64>,
     next: u64,
+    /// Of all of them.
+    amount: Amount,
+    /// Of those of the operator.
+    of_operator: Amount,
+}
+
+/// How much some orders are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Amount {
+    pub(super) orders: usize,
     /// Of their URLs.
-    bytes: usize,
+    pub(super) bytes: usize,
+}
+
+impl Amount {
+    /// One order.
+    pub(super) const fn of(what: &PurgedTarget) -> Self {
+        Self {
+            orders: 1,
+            bytes: what.url_bytes(),
+        }
+    }
+
+    /// Whether that and `more` are no more than `max`.
+    pub(super) const fn has_room(self, more: Self, max: Self) -> bool {
+        self.orders + more.orders <= max.orders && self.bytes + more.bytes <= max.bytes
+    }
+
+    const fn add(&mut self, what: &PurgedTarget) {
+        self.orders += 1;
+        self.bytes += what.url_bytes();
+    }
+
+    const fn take(&mut self, what: &PurgedTarget) {
+        self.orders -= 1;
+        self.bytes -= what.url_bytes();
+    }
 }
 
 impl OrderQueue {
@@ -57,7 +112,10 @@ impl OrderQueue {
             order.due = order.due.min(earlier.due);
             order.replies.append(&mut earlier.replies);
         }
-        self.bytes += order.what.url_bytes();
+        self.amount.add(&order.what);
+        if order.what.is_of_operator() {
+            self.of_operator.add(&order.what);
+        }
         self.numbers.insert(Arc::clone(&order.what), self.next);
         self.orders.insert(self.next, order);
         self.next += 1;
@@ -66,7 +124,10 @@ impl OrderQueue {
     fn remove(&mut self, what: &PurgedTarget) -> Option<Order> {
         let number = self.numbers.remove(what)?;
         let order = self.orders.remove(&number)?;
-        self.bytes -= order.what.url_bytes();
+        self.amount.take(&order.what);
+        if order.what.is_of_operator() {
+            self.of_operator.take(&order.what);
+        }
         Some(order)
     }
 
@@ -92,15 +153,12 @@ impl OrderQueue {
 
     /// Drops those of which `keeps` is `false`.
     pub(super) fn retain(&mut self, keeps: impl Fn(&PurgedTarget) -> bool) {
-        let (numbers, bytes) = (&mut self.numbers, &mut self.bytes);
-        self.orders.retain(|_, order| {
-            let stays = keeps(&order.what);
-            if !stays {
-                numbers.remove(&order.what);
-                *bytes -= order.what.url_bytes();
-            }
-            stays
-        });
+        let orders = self.orders.values();
+        let gone = orders.filter(|order| !keeps(&order.what));
+        let gone: Vec<Arc<PurgedTarget>> = gone.map(|order| Arc::clone(&order.what)).collect();
+        for what in gone {
+            self.remove(&what);
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -112,7 +170,20 @@ impl OrderQueue {
     }
 
     pub(super) const fn bytes(&self) -> usize {
-        self.bytes
+        self.amount.bytes
+    }
+
+    /// Those of the operator.
+    pub(super) const fn of_operator(&self) -> Amount {
+        self.of_operator
+    }
+
+    /// Those of clients.
+    pub(super) const fn of_clients(&self) -> Amount {
+        Amount {
+            orders: self.amount.orders - self.of_operator.orders,
+            bytes: self.amount.bytes - self.of_operator.bytes,
+        }
     }
 
     /// The number of the next one.

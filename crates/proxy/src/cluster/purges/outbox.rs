@@ -3,16 +3,23 @@
 use super::PurgedTarget;
 use super::late_orders::LateOrders;
 use super::members_behind::Behind;
-use super::orders::{Order, OrderQueue};
+use super::orders::{Amount, Initiator, Order, OrderQueue};
 use std::sync::Arc;
 use std::time::Instant;
 use weir_semantics::{PURGE_MESSAGE_BYTES_MAX, PURGE_ORDERS_MAX};
 
-/// Purges that wait to be told to one member that is not behind. More wait for their turn.
-pub(super) const WAITING_MAX: usize = 4096;
+/// What waits to be told to one member that is not behind, for clients: bytes of URLs are more than
+/// the longest URL has. More waits for its turn.
+pub(super) const WAITING_MAX: Amount = Amount {
+    orders: 4096,
+    bytes: 4 << 20,
+};
 
-/// Bytes of their URLs: more than the longest URL has.
-const WAITING_BYTES_MAX: usize = 4 << 20;
+/// The same for the operator.
+const OPERATOR_WAITING_MAX: Amount = Amount {
+    orders: 1024,
+    bytes: 1 << 20,
+};
 
 /// Bytes of a message without its orders: more than its first two lines and its proof have.
 const HEAD_BYTES: usize = 4096;
@@ -132,13 +139,20 @@ impl Outbox {
         self.lag.is_some() && !self.is_given_up
     }
 
-    /// Whether it is to be told at once what comes, and so many more orders with so many bytes of
-    /// URLs are too much. One turn is never too much for a member that has been told all.
-    pub(super) fn is_full(&self, orders: usize, bytes: usize) -> bool {
+    /// Whether it is to be told at once what comes, and so much more of `initiator` is too much.
+    /// One turn is never too much for a member that has been told all.
+    pub(super) fn is_full(&self, initiator: Initiator, more: Amount) -> bool {
         let is_told = self.away.is_none() && self.failing().is_none();
-        let is_much = self.queue.len() + orders > WAITING_MAX
-            || self.queue.bytes() + bytes > WAITING_BYTES_MAX;
-        is_told && !self.queue.is_empty() && is_much
+        let (waiting, max) = self.waiting(initiator);
+        is_told && waiting.orders > 0 && !waiting.has_room(more, max)
+    }
+
+    /// What of `initiator` waits, and how much may.
+    const fn waiting(&self, initiator: Initiator) -> (Amount, Amount) {
+        match initiator {
+            Initiator::Client => (self.queue.of_clients(), WAITING_MAX),
+            Initiator::Operator => (self.queue.of_operator(), OPERATOR_WAITING_MAX),
+        }
     }
 
     /// Puts `order` behind the others.
@@ -148,8 +162,8 @@ impl Outbox {
     /// The order, if there is no room for it.
     pub(super) fn put(&mut self, order: Order) -> Result<(), Order> {
         let is_known = self.queue.contains(&order.what);
-        let bytes = self.queue.bytes() + order.what.url_bytes();
-        if !is_known && (self.queue.len() >= WAITING_MAX || bytes > WAITING_BYTES_MAX) {
+        let (waiting, max) = self.waiting(Initiator::of(&order.what));
+        if !is_known && !waiting.has_room(Amount::of(&order.what), max) {
             return Err(order);
         }
         self.due = Some(self.due.map_or(order.due, |due| due.min(order.due)));

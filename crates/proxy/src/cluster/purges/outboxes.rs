@@ -43,7 +43,14 @@ pub(crate) struct Outboxes {
     /// A member has answered, or has failed to.
     changed: Notify,
     /// Those that tell do so one after the other.
-    pub(super) turns: tokio::sync::Mutex<()>,
+    pub(super) turns: Turns,
+}
+
+/// Those of a kind tell one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    pub(super) of_clients: tokio::sync::Mutex<()>,
+    pub(super) of_operator: tokio::sync::Mutex<()>,
 }
 
 /// The answer of a member that is awaited.
@@ -62,7 +69,7 @@ impl Default for Outboxes {
             met: AtomicUsize::new(0),
             wake: Notify::default(),
             changed: Notify::default(),
-            turns: tokio::sync::Mutex::default(),
+            turns: Turns::default(),
         }
     }
 }

@@ -101,7 +101,7 @@ fn one_message_says_all_that_has_gathered_and_each_waiter_gets_its_own_answer() 
 fn equal_purges_are_told_once_and_all_that_wait_get_the_answer() {
     let outboxes = Outboxes::default();
     outboxes.meet(["b"].into_iter(), 1, Instant::now());
-    let awaited: Vec<_> = (0..2 * WAITING_MAX)
+    let awaited: Vec<_> = (0..2 * WAITING_MAX.orders)
         .map(|_| tell(&outboxes, &["b"], &[url(0)]))
         .collect();
     let batch = next(&outboxes, "b");
@@ -216,7 +216,7 @@ fn answer_that_does_not_come_in_time_is_none_and_the_next_one_is_not_awaited() {
 fn member_that_missed_more_than_there_is_room_for_validates_and_drops_nothing() {
     let outboxes = Outboxes::default();
     outboxes.meet(["b"].into_iter(), 1, Instant::now());
-    for number in 0..=WAITING_MAX {
+    for number in 0..=WAITING_MAX.orders {
         drop(tell(&outboxes, &["b"], &[invalidated(number.to_string())]));
     }
     assert!(is_behind(&outboxes, "b"));
@@ -228,7 +228,7 @@ fn message_has_no_more_orders_and_bytes_than_one_may_have() {
     let outboxes = Outboxes::default();
     outboxes.meet(["b"].into_iter(), 1, Instant::now());
     for number in 0..PURGE_ORDERS_MAX + 1 {
-        drop(tell(&outboxes, &["b"], &[url(number)]));
+        drop(tell(&outboxes, &["b"], &[invalidated(number.to_string())]));
     }
     let sizes = |outboxes: &Outboxes| {
         let batches = std::iter::from_fn(|| outboxes.next("b"));

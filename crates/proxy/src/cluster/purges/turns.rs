@@ -6,6 +6,7 @@
 //! is not waited for any more.
 
 use super::PurgedTarget;
+use super::orders::{Amount, Initiator};
 use super::outboxes::{Awaited, Outboxes};
 use std::time::{Duration, Instant};
 use tokio::sync::MutexGuard;
@@ -25,26 +26,31 @@ pub(crate) struct Turn<'o> {
 }
 
 impl Outboxes {
-    /// Waits until all members in step have room for so many more orders, with so many bytes of
-    /// URLs, at most for [`TURN_WAIT_MAX`]; in the order in which that is called.
-    pub(crate) async fn turn(&self, orders: usize, bytes: usize) -> Turn<'_> {
+    /// Waits until all members in step have room for so many more orders of `initiator`, with so
+    /// many bytes of URLs, at most for [`TURN_WAIT_MAX`]; in the order in which that is called.
+    pub(crate) async fn turn(&self, initiator: Initiator, orders: usize, bytes: usize) -> Turn<'_> {
+        let more = Amount { orders, bytes };
         let is_full = || {
             let boxes = self.boxes();
             let mut all = boxes.by_member.values();
-            all.any(|outbox| outbox.is_full(orders, bytes))
+            all.any(|outbox| outbox.is_full(initiator, more))
+        };
+        let turns = match initiator {
+            Initiator::Client => &self.turns.of_clients,
+            Initiator::Operator => &self.turns.of_operator,
         };
         let turn = |held, has_waited| Turn {
             outboxes: self,
             _held: held,
             has_waited,
         };
-        if let Ok(held) = self.turns.try_lock()
+        if let Ok(held) = turns.try_lock()
             && !is_full()
         {
             return turn(Some(held), false);
         }
         let held = async {
-            let held = self.turns.lock().await;
+            let held = turns.lock().await;
             self.when_not(is_full).await;
             held
         };
@@ -71,6 +77,7 @@ impl Turn<'_> {
 mod tests {
     use super::*;
     use crate::cluster::purges::outbox::WAITING_MAX;
+    use crate::config::Mode;
     use std::pin::pin;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -90,12 +97,17 @@ mod tests {
         (now, now + hour, hour)
     }
 
+    fn changed(url: String) -> PurgedTarget {
+        let mode = Mode::Gateway;
+        PurgedTarget::Invalidated { mode, url }
+    }
+
     /// As much waits for members `b` and `c` as may.
     fn full() -> Outboxes {
         let outboxes = Outboxes::default();
         outboxes.meet(["b", "c"].into_iter(), 1, Instant::now());
-        for number in 0..WAITING_MAX {
-            let target = PurgedTarget::Url(format!("http://a/{number}"));
+        for number in 0..WAITING_MAX.orders {
+            let target = changed(format!("http://a/{number}"));
             drop(outboxes.tell(["b", "c"].into_iter(), vec![target], times()));
         }
         outboxes
@@ -114,7 +126,12 @@ mod tests {
             outboxes.meet(["b", "c"].into_iter(), 1, Instant::now());
             for _ in 0..2 {
                 // more than there is room for is not too much for a member that has been told all
-                assert!(!outboxes.turn(WAITING_MAX + 1, 8 << 20).await.has_waited);
+                assert!(
+                    !outboxes
+                        .turn(Initiator::Client, WAITING_MAX.orders + 1, 8 << 20)
+                        .await
+                        .has_waited
+                );
             }
         });
     }
@@ -123,7 +140,10 @@ mod tests {
     fn what_there_is_no_room_for_waits_until_all_members_have_answered_in_the_order_it_came() {
         run(async {
             let outboxes = full();
-            let (mut first, mut second) = (pin!(outboxes.turn(2, 0)), pin!(outboxes.turn(1, 0)));
+            let (mut first, mut second) = (
+                pin!(outboxes.turn(Initiator::Client, 2, 0)),
+                pin!(outboxes.turn(Initiator::Client, 1, 0)),
+            );
             assert!(timeout(SECOND, &mut first).await.is_err());
             assert!(timeout(SECOND, &mut second).await.is_err());
             answer(&outboxes, "b");
@@ -143,14 +163,14 @@ mod tests {
         run(async {
             let outboxes = full();
             answer(&outboxes, "b");
-            let mut turn = pin!(outboxes.turn(1, 0));
+            let mut turn = pin!(outboxes.turn(Initiator::Client, 1, 0));
             assert!(timeout(SECOND, &mut turn).await.is_err());
             let batch = outboxes.next("c").expect("a message");
             outboxes.failed("c", batch, "it is away", Instant::now());
             assert!(timeout(SECOND, turn).await.is_ok());
             let outboxes = full();
             outboxes.meet(std::iter::empty(), 2, Instant::now());
-            assert!(!outboxes.turn(1, 0).await.has_waited);
+            assert!(!outboxes.turn(Initiator::Client, 1, 0).await.has_waited);
         });
     }
 
@@ -159,13 +179,36 @@ mod tests {
         run(async {
             let outboxes = full();
             answer(&outboxes, "b");
-            let mut turn = pin!(outboxes.turn(1, 0));
+            let mut turn = pin!(outboxes.turn(Initiator::Client, 1, 0));
             assert!(timeout(TURN_WAIT_MAX - SECOND, &mut turn).await.is_err());
             let turn = timeout(2 * SECOND, turn).await.expect("it is over");
-            let target = PurgedTarget::Url("http://b/".into());
+            let target = changed("http://b/".into());
             drop(turn.tell(["b", "c"].into_iter(), vec![target], times()));
             let now = Instant::now();
             assert!(outboxes.is_behind("c", now) && !outboxes.is_behind("b", now));
+        });
+    }
+
+    #[test]
+    fn purge_of_the_operator_has_room_of_its_own_before_clients_that_wait() {
+        run(async {
+            let outboxes = full();
+            let mut client = pin!(outboxes.turn(Initiator::Client, 1, 0));
+            assert!(timeout(SECOND, &mut client).await.is_err());
+            for number in 0..1024 {
+                let turn = outboxes.turn(Initiator::Operator, 1, 0).await;
+                assert!(!turn.has_waited);
+                let purge = PurgedTarget::Url(format!("http://a/{number}"));
+                drop(turn.tell(["b", "c"].into_iter(), vec![purge], times()));
+            }
+            let now = Instant::now();
+            assert!(!outboxes.is_behind("b", now) && !outboxes.is_behind("c", now));
+            let mut operator = pin!(outboxes.turn(Initiator::Operator, 1, 0));
+            assert!(timeout(SECOND, &mut operator).await.is_err());
+            for member in ["b", "c"] {
+                answer(&outboxes, member);
+            }
+            assert!(timeout(SECOND, client).await.expect("room").has_waited);
         });
     }
 }

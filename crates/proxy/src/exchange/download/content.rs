@@ -5,6 +5,7 @@ use crate::exchange::heads::inbound;
 use crate::exchange::respond;
 use crate::exchange::state::RequestState;
 use crate::fetch::arrival::Response;
+use crate::fetch::held_content::HeldContent;
 use crate::fetch::relay::{Relay, RelayEnd, Terms};
 use crate::fetch::store_writer::StoreWriter;
 use crate::log::record::End;
@@ -19,11 +20,13 @@ use weir_semantics::Method;
 use weir_wire::BodyLength;
 
 pub(super) struct RelayPlan {
-    status: u16,
-    head: Vec<u8>,
+    pub(super) status: u16,
+    pub(super) head: Vec<u8>,
     body: BodyLength,
-    form: ContentForm,
-    store_writer: Option<Box<StoreWriter>>,
+    pub(super) form: ContentForm,
+    pub(super) store_writer: Option<Box<StoreWriter>>,
+    /// Content that was received while the response had to wait.
+    pub(super) held: Option<Box<HeldContent>>,
 }
 
 impl Download<'_, '_> {
@@ -53,7 +56,10 @@ impl Download<'_, '_> {
             plan.store_writer,
             exchange.log.content_times(),
         );
-        exchange.log.handed_on(from_hop.buffered_bytes() as u64);
+        let held_bytes = plan.held.as_ref().map(|held| held.with_head_bytes);
+        let buffered_bytes = from_hop.buffered_bytes() as u64;
+        exchange.log.handed_on(held_bytes.unwrap_or(buffered_bytes));
+        relay.begin_with(plan.held);
         let mut ended = relay.run(from_hop, to_client.as_deref_mut()).await;
         let is_taken_back = matches!(ended.end, RelayEnd::Cut(_))
             && match to_client {
@@ -87,6 +93,7 @@ pub(super) fn relay_plan(
         body,
         form,
         store_writer,
+        held: None,
     }
 }
 

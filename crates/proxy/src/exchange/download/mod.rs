@@ -8,11 +8,14 @@
 mod content;
 mod decision;
 mod head;
+mod held;
 mod source;
 
-use crate::cache::invalidate::{self, Invalidation};
+use crate::cache::invalidate::Invalidation;
+use crate::cache::settling::Settling;
 use crate::exchange::download::content::RelayPlan;
 pub(crate) use crate::exchange::download::decision::login_refused;
+pub(crate) use crate::exchange::download::held::HeldResponse;
 pub(crate) use crate::exchange::response_outcome::{
     FetchStart, HopFailure, ResponseOutcome, broken,
 };
@@ -59,14 +62,12 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
     };
     loop {
         let step = download.next_head().await;
-        if !download.invalidated.is_none() {
-            let invalidated = std::mem::take(&mut download.invalidated);
+        let step = if download.invalidated.is_none() {
+            step
+        } else {
             // boxed, as few responses invalidate anything
-            let Parties {
-                worker, exchange, ..
-            } = &download.parties;
-            Box::pin(invalidate::settle(worker, exchange, invalidated)).await;
-        }
+            Box::pin(download.settle(step)).await
+        };
         let step = match step {
             Ok(step) => step,
             Err(failure) => return ResponseOutcome::Failed(failure),
@@ -128,6 +129,22 @@ impl Download<'_, '_> {
         let exchange = &self.parties.exchange;
         let is_awaited = exchange.leader.as_ref().is_some_and(Leader::is_awaited);
         is_awaited || exchange.settings.abort == AbortPolicy::Finish
+    }
+
+    /// Waits until what the response invalidates is settled.
+    async fn settle(&mut self, step: Result<Step, HopFailure>) -> Result<Step, HopFailure> {
+        let invalidated = std::mem::take(&mut self.invalidated);
+        let Parties {
+            worker, exchange, ..
+        } = &self.parties;
+        let settling = Settling::new(worker, exchange, invalidated);
+        match step {
+            Ok(Step::Relay(plan)) => Ok(self.hold(settling, plan).await),
+            other => {
+                settling.over().await;
+                other
+            }
+        }
     }
 
     /// Passes an interim response on.

@@ -5,6 +5,7 @@ use crate::admin::{MemberPurge, PurgeCall, PurgeFailure, PurgeReach, PurgeReport
 use crate::cache::invalidate::DURABLE_WAIT;
 use crate::cache::purge::apply;
 use crate::cluster::Lead;
+use crate::cluster::purges::Initiator;
 use crate::cluster::purges::PurgedTarget;
 use crate::server::purge_log;
 use std::time::Duration;
@@ -33,13 +34,18 @@ impl Control {
         let patience = settings.config.cluster.peer_timeout.as_duration();
         let is_told = reach == PurgeReach::Cluster && settings.config.cluster.exists();
         let outboxes = &shared.cluster_purges.outboxes;
-        let line = purge_log::written(&what);
-        let turn = outboxes.turn(1, line.len());
-        let turn = is_told.then(|| self.runtime.block_on(turn));
         let hold = cluster.map_or(Duration::ZERO, |_| wait + patience);
-        let now = std::time::Instant::now();
+        let mut now = std::time::Instant::now();
+        // first: what is purged in a hurry is not to be served while others have no room for it
+        let mut purges = apply(shared, &what, hold).map_err(PurgeFailure::Url)?;
+        let line = purge_log::written(&what);
+        let turn = outboxes.turn(Initiator::Operator, 1, what.url_bytes());
+        let turn = is_told.then(|| self.runtime.block_on(turn));
+        if turn.as_ref().is_some_and(|turn| turn.has_waited) {
+            now = std::time::Instant::now();
+            purges.extend(apply(shared, &what, hold).map_err(PurgeFailure::Url)?);
+        }
         let until = now + wait;
-        let purges = apply(shared, &what, hold).map_err(PurgeFailure::Url)?;
         let log = self.purge_log.load_full();
         let log = log.filter(|_| reach == PurgeReach::Cluster);
         let awaited = turn.map(|turn| {

@@ -1,6 +1,8 @@
-//! What nodes have of the members: lists that differ for a moment, and URLs that lead elsewhere.
+//! What nodes have of the members: lists that differ for a moment, URLs that lead elsewhere, and
+//! what waits for members.
 
 mod agreement;
+mod awaited;
 mod lists;
 mod own_urls;
 mod secrets;
