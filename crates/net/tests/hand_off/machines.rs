@@ -57,11 +57,11 @@ pub(crate) fn own_address(machine: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, number)
 }
 
-/// An address of IP 4.
+/// An IPv4 address.
 pub(crate) fn v4(address: SocketAddr) -> SocketAddrV4 {
     match address {
         SocketAddr::V4(address) => address,
-        SocketAddr::V6(address) => panic!("{address} is of IP 6"),
+        SocketAddr::V6(address) => panic!("{address} is an IPv6 address"),
     }
 }
 

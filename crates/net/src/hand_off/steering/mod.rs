@@ -10,7 +10,7 @@
 //! connection reset.
 //!
 //! The table is made by `nft`, once ([`Steering::install`]). Flows are changed by netlink, many in
-//! one transaction. IP 4 only.
+//! one transaction. IPv4 only.
 
 mod change;
 mod netlink;

@@ -471,7 +471,7 @@ fn check_mechanism(cluster: &Cluster, listeners: &[Listener]) -> Result<(), Inva
         return Err(Invalid::new(
             "cluster.mechanism",
             "it is not said which address the service has, whose connections are handed over",
-            "use one [[listener]] with mode = \"gateway\", at an address of IP 4 that all members have, and a port",
+            "use one [[listener]] with mode = \"gateway\", at an IPv4 address that all members have, and a port",
         ));
     }
     Ok(())
