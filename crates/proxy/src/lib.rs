@@ -1,7 +1,7 @@
 //! The live cache: drives `weir_policy` with sockets and a real clock.
 //!
 //! One thread a core, each with its own runtime, listening socket, counters and scratch memory; a
-//! request lives and dies on one of them. What they share is the store (locked by shard for a
+//! request stays on one of them. What they share is the store (locked by shard for a
 //! look-up), the settings (swapped whole), and idle next-hop connections (taken from another worker
 //! when one's own has none).
 //!

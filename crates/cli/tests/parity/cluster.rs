@@ -137,7 +137,7 @@ fn steps_with_late_answers() -> Vec<Step> {
     steps.collect()
 }
 
-/// Targets at all nodes in turn; the node at place 2 dies and comes back.
+/// Targets at all nodes in turn; the node at place 2 fails and comes back.
 fn steps_with_death() -> Vec<Step> {
     let steps = (0..300_u32).map(|number| Step {
         after_ms: 200,

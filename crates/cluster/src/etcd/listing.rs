@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// How long a watch may be silent before the members are listed anew: nothing else tells that the
-/// other side has gone without a word.
+/// other side has gone and has not closed the connection.
 const WATCH_LIMIT: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Follows the members for ever.

@@ -22,7 +22,7 @@ const REQUEST_BYTES: usize = 100;
 const EARLY_BYTES: usize = 20_000;
 const LATE_BYTES: usize = 20_000;
 
-/// Of so many moves the node of one dies before it goes on with the connection.
+/// Of so many moves the node of one fails before it goes on with the connection.
 const DEATH_EACH: usize = 10;
 
 struct Connection {

@@ -126,7 +126,7 @@ pub enum MoveCommand {
     Look,
     /// Lead its packets to the node, and drop them no longer, at once.
     Steer,
-    /// Close it here, without a word to the client.
+    /// Close it here, and send the client nothing.
     Drop,
     /// Tell the node to go on with it.
     Go,

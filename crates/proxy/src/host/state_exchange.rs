@@ -2,7 +2,7 @@
 //! and at once when the state of this one changes, or something suggests that one is not as it is
 //! known. On the first worker.
 //!
-//! So a node that has died, hangs, is back or drains is known without a request of a client that
+//! So a node that has failed, hangs, is back or drains is known without a request of a client that
 //! has to find out; and so is one that was restarted, which has forgotten what it knew of purges.
 
 use super::{member_message, worker_task};

@@ -253,7 +253,7 @@ fn front_end_hands_connections_over_and_responses_bypass_it() {
     let sum = u64::try_from(sum).expect("few");
     let sent = machines.count(front_end, "weir_client_sent_body_bytes_total");
     assert!(sent < (stayed + 1) * sum, "{sent} bytes");
-    // a node that dies leaves the service to the others
+    // a node that fails leaves the service to the others
     drop(members.remove(0));
     for salt in 0..8 {
         machines.get_all(salt + 1000);

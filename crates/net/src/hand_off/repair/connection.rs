@@ -18,8 +18,8 @@ pub fn check_permitted() -> io::Result<()> {
     set_number(socket.as_fd(), SocketOption::TCP_REPAIR, 1)
 }
 
-/// A connection that sends nothing and reads nothing. Dropping it ends it without a word to the
-/// client: another machine goes on with it.
+/// A connection that sends nothing and reads nothing. Dropping it ends it and sends the client
+/// nothing: another machine goes on with it.
 #[derive(Debug)]
 pub struct FrozenConnection {
     /// `None` when it is thawed.

@@ -44,7 +44,7 @@ pub(super) fn install(device: &str, service: SocketAddrV4) -> io::Result<()> {
     let text = rules(device, service)?;
     let mut nft = start()?;
     if let Some(mut input) = nft.stdin.take() {
-        // what it does not read it complains about itself
+        // if it does not read all of it, it fails, and says why
         let _ = input.write_all(text.as_bytes());
     }
     let output = nft.wait_with_output()?;
@@ -83,7 +83,7 @@ fn rules(device: &str, service: SocketAddrV4) -> io::Result<String> {
     let name = name(service);
     let (ip, port) = (service.ip(), service.port());
     let (held_s, steered_s) = (HELD_FOR.as_secs(), STEERED_FOR.as_secs());
-    // one transaction: `delete` needs a table, and `table` alone does not complain about one
+    // one transaction: `delete` needs a table, and `table` alone is no error where there is one
     Ok(format!(
         "table netdev {name}\n\
          delete table netdev {name}\n\

@@ -101,7 +101,7 @@ impl HandOffs {
     /// The connection with this ticket is at a node from now on.
     fn note_steered(&self, flow: SocketAddrV4, ticket: &str) {
         let mut steered = self.steered();
-        // nodes that died have not said what ended with them; the kernel forgets it by itself
+        // nodes that failed have not said what ended with them; the kernel forgets it by itself
         if steered.len() >= FLOWS_MAX as usize {
             steered.clear();
         }

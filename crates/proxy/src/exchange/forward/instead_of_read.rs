@@ -2,8 +2,8 @@
 //! the disk is busy.
 //!
 //! The other node answers from its store or not at all. The request leads no others and waits for
-//! none: each of them costs the other node a hit. If no response comes, nothing of this is left but
-//! the time, and the response is read.
+//! none: each of them costs the other node a hit. If no response comes, the transaction is again
+//! what it was before, and the response is read.
 
 use super::{AS_SENT, AnswerResult, answer, note_next_hop, release_whole, talk};
 use crate::client::fast;

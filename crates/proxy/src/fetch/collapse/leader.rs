@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use weir_policy::collapse::GroupId;
 use weir_policy::{Digest, Now, Tick};
 
-/// The leader of a group. If it is dropped without a word, it has failed.
+/// The leader of a group. If it is dropped before it says how that ended, it has failed.
 #[derive(Debug)]
 pub(crate) struct Leader {
     requests: Arc<CollapsedRequests>,
