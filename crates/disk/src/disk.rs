@@ -108,6 +108,18 @@ impl Disk {
         Ticket(self.tickets.next())
     }
 
+    /// The last ticket that was given out.
+    #[must_use]
+    pub fn last_ticket(&self) -> Ticket {
+        Ticket(self.tickets.peek())
+    }
+
+    /// None up to `number` is given out from now on: an earlier process may have given out more
+    /// than its records tell.
+    pub fn skip_tickets(&self, number: u64) {
+        self.tickets.raise(number);
+    }
+
     /// The directory that `key` lives in: a share of the keys as large as its share of the bytes.
     fn home(&self, key: Digest) -> &Arc<Directory> {
         let total: u64 = self.directories.iter().map(|it| it.limits.bytes).sum();

@@ -145,7 +145,11 @@ impl DiskLookup {
         };
         match Record::decode(&loaded.meta, now) {
             Ok(Record::Response(mut record)) if loaded.key == key => {
-                if self.expected.store.must_validate(record.received) {
+                if self
+                    .expected
+                    .store
+                    .must_validate(loaded.ticket, record.received)
+                {
                     record.facts = record.facts.to_be_validated();
                 }
                 Ok(Some((Record::Response(record), loaded)))

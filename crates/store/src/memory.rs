@@ -8,9 +8,9 @@ use crate::shard::{DiskPlace, LookupResult, Shard, StoredVariant, shard_bytes_fo
 use crate::stored::StoredResponse;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_disk::{Disk, PurgeError};
+use weir_disk::{Disk, PurgeError, Ticket};
 use weir_policy::admission::{Admission, Admissions, Rule};
 use weir_policy::catalog::{Catalog, Refusal};
 use weir_policy::eviction::EvictionKind;
@@ -44,7 +44,9 @@ pub struct MemoryStore {
     largest_on_disk: u64,
     admissions: Mutex<Admissions>,
     pub(crate) write_behind: WriteBehind,
-    /// Until when what is read from disk was received if it is to be validated, by the wall clock.
+    /// What is read from disk is to be validated if its ticket has at most this number.
+    validated_ticket: AtomicU64,
+    /// Or if it was received by then, by the wall clock.
     validated_until: AtomicI64,
 }
 
@@ -92,19 +94,31 @@ impl MemoryStore {
             largest_on_disk: 0,
             admissions: Mutex::new(Admissions::new(Rule::Always)),
             write_behind: WriteBehind::default(),
+            validated_ticket: AtomicU64::new(0),
             validated_until: AtomicI64::new(i64::MIN),
         }
     }
 
-    /// What is read from disk is validated at each use if it was received by `then`, until it was
-    /// validated.
-    pub fn validate_received_by(&self, then: Timestamp) {
+    /// What is read from disk is validated at each use if its ticket has at most this number, or if
+    /// it was received by `then`, until it was validated. The second is for what is written again
+    /// and was not validated: that has a newer ticket.
+    pub fn validate_stored_by(&self, ticket: u64, then: Timestamp) {
+        self.validated_ticket.fetch_max(ticket, Ordering::Relaxed);
         self.validated_until.fetch_max(then.0, Ordering::Relaxed);
     }
 
-    /// Whether what was received at that time is to be validated.
-    pub(crate) fn must_validate(&self, received: Timestamp) -> bool {
-        received.0 <= self.validated_until.load(Ordering::Relaxed)
+    /// What is on disk by now is validated at each use, until it was validated; the number of the
+    /// ticket that says what that is. `None` if there is no disk.
+    pub fn validate_on_disk(&self) -> Option<u64> {
+        let ticket = self.disk.as_ref()?.ticket().number();
+        self.validated_ticket.fetch_max(ticket, Ordering::Relaxed);
+        Some(ticket)
+    }
+
+    /// Whether what was requested with `ticket` and received at that time is to be validated.
+    pub(crate) fn must_validate(&self, ticket: Ticket, received: Timestamp) -> bool {
+        ticket.number() <= self.validated_ticket.load(Ordering::Relaxed)
+            || received.0 <= self.validated_until.load(Ordering::Relaxed)
     }
 
     /// The same in front of `disk`, whose secret it takes. What is written there is what `rule`

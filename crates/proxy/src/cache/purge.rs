@@ -1,7 +1,7 @@
 //! Purges a target at this node: for an unsafe request, an operator, or another node.
 
 use crate::cluster::purges::PurgedTarget;
-use crate::cluster::purges::valid_since_file::ValidSinceFile;
+use crate::cluster::purges::valid_since_file::{Demand, ValidSinceFile};
 use crate::config::Mode;
 use crate::request::judge::key_of;
 use crate::worker::shared::Shared;
@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 use weir_measure::Metric;
 use weir_policy::Digest;
-use weir_semantics::{
-    Authority, Form, Method, PurgeOutcome, Scheme, Target, Timestamp, canonical_target,
-};
+use weir_semantics::{Authority, Form, Method, PurgeOutcome, Scheme, Target, canonical_target};
 use weir_store::Purge;
 
 /// The target that a URL names.
@@ -64,7 +62,7 @@ pub(crate) fn apply(
         PurgedTarget::Validate => {
             hold_all(shared, hold);
             let kept = validate_all(shared);
-            let written = kept.map(|(file, then)| Purge::lasting(file.demand(then)));
+            let written = kept.map(|(file, demand)| Purge::lasting(file.demand(demand)));
             return Ok(written.into_iter().collect());
         }
     };
@@ -79,16 +77,20 @@ pub(crate) fn apply(
 
 /// Has all that was stored by now validated at its next use. What is in flight is from before, too:
 /// the node that sends it may not have dropped what was purged, and its head may arrive later. What
-/// is returned is the time, and the file that is to keep it for the next process, where there is a
-/// store on disk.
-pub(crate) fn validate_all(shared: &Shared) -> Option<(Arc<ValidSinceFile>, Timestamp)> {
+/// is returned says what that is, and which file is to keep it for the next process, where there is
+/// a store on disk.
+pub(crate) fn validate_all(shared: &Shared) -> Option<(Arc<ValidSinceFile>, Demand)> {
     let now = shared.clock().now();
     let valid_since = &shared.settings.load().membership.valid_since;
     valid_since.missed(now.tick);
     shared.store.outdate_in_flight();
     shared.collapsed.forget_all();
+    let demand = Demand {
+        ticket: shared.store.validate_on_disk()?,
+        then: now.wall,
+    };
     let file = valid_since.file.get()?;
-    Some((Arc::clone(file), now.wall))
+    Some((Arc::clone(file), demand))
 }
 
 /// Has `key` fetched from the origin alone for so long.

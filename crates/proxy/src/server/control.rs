@@ -35,6 +35,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
+use weir_disk::files::Files;
 use weir_extend::{ListenerMode, StoredError};
 use weir_measure::{Metric, ReloadOutcome, Snapshot};
 use weir_net::is_local;
@@ -119,14 +120,21 @@ impl Control {
 
     /// With a store on disk whose first directory this is. What an earlier process was to validate
     /// is validated. To be called before what is stored on disk is served.
-    pub(crate) fn with_directory(mut self, directory: Option<PathBuf>) -> Self {
-        if let Some(directory) = &directory {
+    pub(crate) fn with_directory(
+        mut self,
+        directory: Option<PathBuf>,
+        files: &Arc<dyn Files>,
+    ) -> Self {
+        if let (Some(directory), Some(disk)) = (&directory, self.shared.store.disk()) {
             let path = directory.join(VALID_SINCE_FILE);
+            let say = Arc::clone(&self.shared.say);
+            let last = disk.last_ticket().number();
             let now = self.shared.clock().now().wall;
-            let (file, found) = ValidSinceFile::open(path, now);
-            if let Some(then) = found {
-                self.shared.store.validate_received_by(then);
-            }
+            let (file, found) = ValidSinceFile::open(path, Arc::clone(files), say, (last, now));
+            disk.skip_tickets(found.ticket);
+            self.shared
+                .store
+                .validate_stored_by(found.ticket, found.then);
             let membership = &self.shared.settings.load().membership;
             // a process has one store
             let _set_once = membership.valid_since.file.set(file);

@@ -135,13 +135,9 @@ impl PurgeLogSink for LogSink {
             return;
         };
         // before it is written that the log was read
-        if let Some((file, then)) = validate_all(&shared)
-            && let Err(error) = file.write_now(then)
-        {
-            (shared.say)(&format!(
-                "cluster: cannot write into `{}` that what is stored is to be validated",
-                error.path.display()
-            ));
+        if let Some((file, demand)) = validate_all(&shared) {
+            // a failure is reported there, and keeps the position in the log where it was
+            let _kept = file.write_now(demand);
         }
         // without a disk there is nothing that an earlier process has stored; this one may have,
         // while etcd was away
@@ -179,9 +175,23 @@ impl PurgeLogSink for LogSink {
 
     fn reached(&self, position: &LogPosition) {
         self.is_begun.store(true, Ordering::Relaxed);
+        let Some(shared) = self.shared.upgrade() else {
+            return;
+        };
+        let valid_since = shared
+            .settings
+            .load()
+            .membership
+            .valid_since
+            .file
+            .get()
+            .cloned();
+        if valid_since.is_some_and(|kept| !kept.write_if_due()) {
+            // the next process has to find that it has missed what is before this position
+            return;
+        }
         if let Some(file) = &self.file
             && let Err(error) = write_position(file, position)
-            && let Some(shared) = self.shared.upgrade()
         {
             let file = file.display();
             (shared.say)(&format!("cluster: cannot write `{file}`: {error}"));

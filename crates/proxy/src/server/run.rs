@@ -170,7 +170,7 @@ impl Proxy {
         let directory = tier.directories.first().map(|first| first.path.clone());
         let control = control
             .with_admin(admin_address.clone(), token)
-            .with_directory(directory);
+            .with_directory(directory, &options.files);
         let control = Arc::new(control);
         begin_serving(&control, &config)?;
         let mut proxy = Self {

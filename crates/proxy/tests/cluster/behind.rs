@@ -271,7 +271,7 @@ fn what_is_in_flight_when_a_node_is_told_to_validate_is_not_stored() {
     let mut clients = [node.client(), node.client()];
     clients[0].send(get(&path));
     wait_for(1);
-    tell_to_validate(node.listener(1));
+    assert!(tell_to_validate(node.listener(1)));
     drop(held);
     clients[0].read_response();
     clients[1].send(get(&path));

@@ -3,6 +3,8 @@
 use super::setup::DiskSetup;
 use crate::support::{Representation, span, tell_to_validate};
 use std::net::SocketAddr;
+use std::path::Path;
+use weir_disk::files::Files as _;
 use weir_proxy::config::{Config, Listener, ListenerKind, Member};
 
 /// Node `c` of a cluster; node `a` is another member.
@@ -51,7 +53,7 @@ fn what_a_node_was_told_to_validate_it_validates_once_after_a_restart() {
     for what in [&small, &large] {
         setup.store_whole(what);
     }
-    tell_to_validate(setup.proxy().listener(1));
+    assert!(tell_to_validate(setup.proxy().listener(1)));
     setup.restart_later(5);
     setup.store_whole(&later);
     for what in [&small, &large] {
@@ -60,6 +62,71 @@ fn what_a_node_was_told_to_validate_it_validates_once_after_a_restart() {
     }
     setup.restart_later(10);
     for what in [&small, &large, &later] {
+        setup.hit(what, "");
+    }
+}
+
+/// The file that keeps it, on a simulated machine.
+fn valid_since() -> &'static Path {
+    Path::new("/store/valid-since")
+}
+
+#[test]
+fn node_whose_disk_is_full_validates_after_a_crash_what_it_was_told_to() {
+    let mut setup = DiskSetup::simulated(as_member);
+    let small = Representation::new("/small", 1000);
+    setup.store_whole(&small);
+    let space = setup.files().space(&setup.store()).expect("it is known");
+    setup.files().limit_space(space.total - space.free);
+    assert!(tell_to_validate(setup.proxy().listener(1)));
+    setup.kill_then(|files| files.limit_space(u64::MAX));
+    validate(&setup, &small);
+    setup.hit(&small, "");
+}
+
+#[test]
+fn node_that_cannot_write_down_that_it_validates_says_so_until_it_can() {
+    let setup = DiskSetup::simulated(as_member);
+    let small = Representation::new("/small", 1000);
+    setup.store_whole(&small);
+    // its room is gone, and there is no other
+    let cut = setup.files().damage(valid_since(), Vec::clear);
+    cut.expect("a file");
+    setup.files().limit_space(0);
+    for _ in 0..2 {
+        assert!(!tell_to_validate(setup.proxy().listener(1)));
+    }
+    validate(&setup, &small);
+    setup.files().limit_space(u64::MAX);
+    assert!(tell_to_validate(setup.proxy().listener(1)));
+}
+
+#[test]
+fn order_to_validate_holds_for_what_was_stored_while_the_clock_was_ahead() {
+    let mut setup = DiskSetup::simulated(as_member);
+    setup.restart_later(1000);
+    let early = Representation::new("/early", 1000);
+    setup.store_whole(&early);
+    setup.restart();
+    assert!(tell_to_validate(setup.proxy().listener(1)));
+    setup.restart();
+    validate(&setup, &early);
+}
+
+#[test]
+fn damaged_file_has_all_validated_once() {
+    let mut setup = DiskSetup::simulated(as_member);
+    let small = Representation::new("/small", 1000);
+    let later = Representation::new("/later", 1000);
+    setup.store_whole(&small);
+    setup.stop();
+    let damaged = setup.files().damage(valid_since(), |bytes| bytes.fill(7));
+    damaged.expect("a file");
+    setup.begin_again();
+    validate(&setup, &small);
+    setup.store_whole(&later);
+    setup.restart_later(10);
+    for what in [&small, &later] {
         setup.hit(what, "");
     }
 }
