@@ -6,7 +6,7 @@ use super::own_request::{JudgedRequest, begin_head};
 use super::worker_task;
 use crate::cache::invalidate::DURABLE_WAIT;
 use crate::cluster::purges::members_behind::Behind;
-use crate::cluster::purges::outboxes::RETRY_PAUSE;
+use crate::cluster::purges::outboxes::{Delivered, RETRY_PAUSE};
 use crate::cluster::purges::{Batch, PurgedTarget, TARGET};
 use crate::cluster::{Cluster, node_health};
 use crate::modules::own_work::OwnWork;
@@ -91,14 +91,24 @@ async fn serve(worker: &Rc<Worker>, room: &Arc<OwnWork>, member: &str) {
     let outboxes = &worker.shared.cluster_purges.outboxes;
     while let Some(batch) = outboxes.next(member) {
         match tell(worker, room, member, &batch).await {
-            Ok(outcomes) => {
-                if outboxes.delivered(member, batch, outcomes) {
+            Ok(outcomes) => match outboxes.delivered(member, batch, outcomes) {
+                Delivered::InTime => {}
+                Delivered::Late => {
                     let line = format!(
                         "node {member} has been told what purges and invalidations it had missed"
                     );
                     worker.shared.module_log.write(line);
                 }
-            }
+                Delivered::NotDurable { is_first } => {
+                    if is_first {
+                        let line = format!(
+                            "node {member} validates what it has, and cannot write that down: it is asked for nothing until it can"
+                        );
+                        worker.shared.module_log.write(line);
+                    }
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+            },
             Err(MessageFailure::NoMember) => {
                 outboxes.failed(member, batch, "it is no member any more", Instant::now());
                 tokio::time::sleep(RETRY_PAUSE).await;

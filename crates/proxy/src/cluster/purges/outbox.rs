@@ -6,7 +6,7 @@ use super::members_behind::Behind;
 use super::orders::{Amount, Initiator, Order, OrderQueue};
 use std::sync::Arc;
 use std::time::Instant;
-use weir_semantics::{PURGE_MESSAGE_BYTES_MAX, PURGE_ORDERS_MAX};
+use weir_semantics::{PURGE_MESSAGE_BYTES_MAX, PURGE_ORDERS_MAX, PurgeOutcome};
 
 /// What waits to be told to one member that is not behind, for clients: bytes of URLs are more than
 /// the longest URL has. More waits for its turn.
@@ -79,14 +79,16 @@ impl Lag {
         }
     }
 
-    /// The member has answered `batch`; the next late order has the number `end`.
-    pub(super) fn take(&mut self, batch: &Batch, end: u64) {
+    /// The member has answered `batch`; the next late order has the number `end`. If it does not
+    /// validate durably what it has, it is told to once more.
+    pub(super) fn take(&mut self, batch: &Batch, end: u64, is_durable: bool) {
         if self.failing.take().is_some() {
             self.end = end;
         }
         if batch.validates {
             self.must_validate = false;
         }
+        self.must_validate |= !is_durable;
         if let Some((from, to)) = batch.late
             && from <= self.told
         {
@@ -107,6 +109,14 @@ pub(crate) struct Batch {
     pub(super) late: Option<(u64, u64)>,
     /// Its first order is to validate, for a member that must.
     pub(super) validates: bool,
+}
+
+impl Batch {
+    /// Whether all that it says to validate was written down by a member with these outcomes.
+    pub(super) fn validates_durably(&self, outcomes: &[PurgeOutcome]) -> bool {
+        let mut pairs = self.orders.iter().zip(outcomes);
+        pairs.all(|(order, outcome)| outcome.is_durable || *order.what != PurgedTarget::Validate)
+    }
 }
 
 impl Default for Outbox {

@@ -60,6 +60,21 @@ pub(crate) struct Awaited {
     pub(super) reply: oneshot::Receiver<MemberOutcome>,
 }
 
+/// What an answer of a member comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivered {
+    /// It has been told.
+    InTime,
+    /// The same, and [`Outboxes::failed`] was true before, or the answer before was not durable.
+    Late,
+    /// It validates what it has, and does not after a crash: it is behind until it has written that
+    /// down, and is told again.
+    NotDurable {
+        /// The first such answer.
+        is_first: bool,
+    },
+}
+
 impl Default for Outboxes {
     fn default() -> Self {
         Self {
@@ -359,39 +374,49 @@ impl Outboxes {
         self.boxes().patience
     }
 
-    /// `member` has answered; whether [`Self::failed`] was true before.
+    /// `member` has answered.
     pub(crate) fn delivered(
         &self,
         member: &str,
         mut batch: Batch,
         outcomes: Vec<PurgeOutcome>,
-    ) -> bool {
+    ) -> Delivered {
+        let is_durable = batch.validates_durably(&outcomes);
         for (order, outcome) in batch.orders.iter_mut().zip(outcomes) {
             order.answer(&Ok(outcome));
         }
-        let was_reported = self.change(|boxes| {
+        let delivered = self.change(|boxes| {
+            if !is_durable {
+                boxes.demand_validation(member, Instant::now());
+            }
             let Some(outbox) = boxes.by_member.get_mut(member) else {
-                return false;
+                return Delivered::InTime;
             };
             outbox.sent.clear();
             outbox.due = outbox.queue.due();
             outbox.sent_news_due = None;
             let knows_all = !outbox.has_news;
             let is_in_step = outbox.lag.as_mut().is_some_and(|lag| {
-                lag.take(&batch, boxes.late.end());
+                lag.take(&batch, boxes.late.end(), is_durable);
                 lag.told >= lag.end && !lag.must_validate && knows_all
             });
             if is_in_step {
                 outbox.lag = None;
             }
-            let was_reported = std::mem::take(&mut outbox.is_reported);
+            let was_reported = std::mem::replace(&mut outbox.is_reported, !is_durable);
             if is_in_step {
                 boxes.tell_good_news(member);
             }
-            was_reported
+            match (is_durable, was_reported) {
+                (true, false) => Delivered::InTime,
+                (true, true) => Delivered::Late,
+                (false, was_reported) => Delivered::NotDurable {
+                    is_first: !was_reported,
+                },
+            }
         });
         self.wake.notify_one();
-        was_reported
+        delivered
     }
 
     /// `member` has not answered: it will be told again. Whether that is the first time since it

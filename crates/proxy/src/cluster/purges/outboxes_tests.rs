@@ -57,7 +57,7 @@ fn next(outboxes: &Outboxes, member: &str) -> Batch {
     outboxes.next(member).expect("a message")
 }
 
-fn deliver(outboxes: &Outboxes, member: &str, batch: Batch) -> bool {
+fn deliver(outboxes: &Outboxes, member: &str, batch: Batch) -> Delivered {
     let outcomes = (0..).map(outcome).take(batch.orders.len()).collect();
     outboxes.delivered(member, batch, outcomes)
 }
@@ -135,12 +135,12 @@ fn member_that_fails_is_told_again_and_nothing_waits_for_it() {
     assert!(!outboxes.failed("b", batch, "it is away", Instant::now()));
     let batch = next(&outboxes, "b");
     assert!(is_behind(&outboxes, "b"));
-    assert!(deliver(&outboxes, "b", batch));
+    assert_eq!(deliver(&outboxes, "b", batch), Delivered::Late);
     assert!(!is_behind(&outboxes, "b"));
     assert_eq!(outboxes.overdue(), 0);
     let last = tell(&outboxes, &["b"], &[url(3)]);
     let batch = next(&outboxes, "b");
-    assert!(!deliver(&outboxes, "b", batch));
+    assert_eq!(deliver(&outboxes, "b", batch), Delivered::InTime);
     let answers = block_on(outboxes.answers(last, soon()));
     assert_eq!(answers[0].1, Ok(outcome(0)));
 }
@@ -357,4 +357,49 @@ fn members_are_looked_at_only_while_one_of_them_may_be_behind() {
     assert!(!outboxes.is_any_behind(2, now + AWAY_MAX));
     assert!(outboxes.is_any_behind(3, now), "it may be back");
     assert!(outboxes.is_behind("c", now) && !outboxes.is_behind("b", now));
+}
+
+#[test]
+fn member_is_behind_until_it_has_written_down_that_it_validates() {
+    let outboxes = Outboxes::default();
+    outboxes.meet(["b"].into_iter(), 1, Instant::now());
+    for number in 0..=WAITING_MAX.orders {
+        drop(tell(&outboxes, &["b"], &[invalidated(number.to_string())]));
+    }
+    let in_force = PurgeOutcome {
+        removed: 0,
+        is_durable: false,
+    };
+    for is_first in [true, false] {
+        let batch = next(&outboxes, "b");
+        assert_eq!(whats(&batch), [PurgedTarget::Validate]);
+        let delivered = outboxes.delivered("b", batch, vec![in_force]);
+        assert_eq!(delivered, Delivered::NotDurable { is_first });
+        assert!(is_behind(&outboxes, "b"));
+        assert_eq!(outboxes.overdue_of("b"), 1);
+    }
+    // it answers: what comes meanwhile it is told in time
+    let awaited = tell(&outboxes, &["b"], &[url(0)]);
+    let batch = next(&outboxes, "b");
+    assert_eq!(whats(&batch), [PurgedTarget::Validate, url(0)]);
+    assert_eq!(deliver(&outboxes, "b", batch), Delivered::Late);
+    let answers = block_on(outboxes.answers(awaited, soon()));
+    assert_eq!(answers, [("b".into(), Ok(outcome(1)))]);
+    assert!(!is_behind(&outboxes, "b"));
+}
+
+#[test]
+fn purge_that_is_not_durable_at_a_member_leaves_it_in_step() {
+    let outboxes = Outboxes::default();
+    outboxes.meet(["b"].into_iter(), 1, Instant::now());
+    drop(tell(&outboxes, &["b"], &[url(0)]));
+    let batch = next(&outboxes, "b");
+    // the store on disk is emptied before it is used again
+    let in_force = PurgeOutcome {
+        removed: 1,
+        is_durable: false,
+    };
+    let delivered = outboxes.delivered("b", batch, vec![in_force]);
+    assert_eq!(delivered, Delivered::InTime);
+    assert!(!is_behind(&outboxes, "b"));
 }
