@@ -160,7 +160,9 @@ impl<'a> Maker<'a> {
 
     fn conditions(&mut self) -> Conditions {
         let chance = &mut *self.chance;
-        let kinds = EvictionKind::ALL;
+        // GreedyDual-Size goes by each byte, and real heads are not as long as simulated ones
+        let kinds = EvictionKind::ALL.into_iter();
+        let kinds: Vec<_> = kinds.filter(|kind| *kind != EvictionKind::Gds).collect();
         let drawn = usize::try_from(chance.below(kinds.len() as u64));
         let eviction = kinds[drawn.expect("a place among them")];
         let abort = match (self.kind, chance.below(6)) {
