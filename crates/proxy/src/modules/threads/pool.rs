@@ -188,14 +188,6 @@ impl ThreadPool {
         }
     }
 
-    /// Whether one of them is in a call.
-    #[cfg(test)]
-    pub(super) fn is_busy(&self) -> bool {
-        let threads = self.threads();
-        let mut running = threads.running.iter();
-        running.any(|thread| thread.busy.time().is_some())
-    }
-
     /// Threads that run, and those that are stuck.
     #[cfg(test)]
     pub(super) fn counts(&self) -> (usize, usize) {

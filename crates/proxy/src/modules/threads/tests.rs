@@ -2,6 +2,7 @@ use super::call::ThreadExchange;
 use super::pool::{STUCK_THREADS_MAX, ThreadPool};
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -24,6 +25,7 @@ struct Blocks(Arc<Release>);
 
 #[derive(Default)]
 struct Release {
+    is_awaited: AtomicBool,
     is_released: Mutex<bool>,
     changed: Condvar,
 }
@@ -34,7 +36,13 @@ impl Release {
         self.changed.notify_all();
     }
 
+    /// Within a call of the module, so that the thread of that is busy.
+    fn is_awaited(&self) -> bool {
+        self.is_awaited.load(Ordering::SeqCst)
+    }
+
     fn wait(&self) {
+        self.is_awaited.store(true, Ordering::SeqCst);
         let released = self.is_released.lock().expect("no panic");
         let released = self.changed.wait_while(released, |released| !*released);
         drop(released.expect("no panic"));
@@ -209,7 +217,7 @@ fn call_is_made_on_another_thread_while_one_blocks() {
             let _release = other;
             call(&blocked, "/block").await
         });
-        while pool.counts().0 == 0 || !pool.is_busy() {
+        while !release.is_awaited() {
             tokio::task::yield_now().await;
         }
         assert_eq!(call(&pool, "/").await, Ok((Answer::Continue, None)));
