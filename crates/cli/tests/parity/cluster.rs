@@ -285,19 +285,8 @@ impl LiveNode {
         config.cluster.members = vec![member(name, SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), 1)];
         config.validate().expect("a valid configuration");
         let config = Arc::new(Mutex::new(config));
-        let reloaded = Arc::clone(&config);
-        let options = Options {
-            reload: Box::new(move || Ok(reloaded.lock().expect("no panic").clone())),
-            describe: Box::new(|_| String::new()),
-            clock: Clock::Manual(Arc::clone(clock)),
-            files: Arc::new(SystemFiles),
-            say: Arc::new(|_| {}),
-            give_back_memory: || {},
-            hooks: Hooks::default(),
-            module_kinds: Vec::new(),
-        };
         let first = config.lock().expect("no panic").clone();
-        let proxy = Proxy::start(first, options).expect("a proxy");
+        let proxy = start(first, &config, clock);
         Self {
             proxy: Some(proxy),
             config,
@@ -336,6 +325,22 @@ impl LiveNode {
         });
         lines.collect()
     }
+}
+
+/// Starts a proxy with that clock, which a reload gives what `reloaded` is then.
+fn start(first: Config, reloaded: &Arc<Mutex<Config>>, clock: &Arc<ManualClock>) -> Proxy {
+    let reloaded = Arc::clone(reloaded);
+    let options = Options {
+        reload: Box::new(move || Ok(reloaded.lock().expect("no panic").clone())),
+        describe: Box::new(|_| String::new()),
+        clock: Clock::Manual(Arc::clone(clock)),
+        files: Arc::new(SystemFiles),
+        say: Arc::new(|_| {}),
+        give_back_memory: || {},
+        hooks: Hooks::default(),
+        module_kinds: Vec::new(),
+    };
+    Proxy::start(first, options).expect("a proxy")
 }
 
 fn member(name: &str, peer_listener: SocketAddr, weight: u16) -> Member {

@@ -40,6 +40,20 @@ fn change_in_step(cluster: &Nodes, change: impl Fn(&Running)) {
     }
 }
 
+/// Nodes of which `a` has purged the path, which has changed, and cannot tell `c`.
+fn purged_without_c(versions: &Versions) -> (Nodes, String, ClosedPort) {
+    let cluster = versions.start();
+    let path = cluster.path_of(2);
+    assert_eq!(fill(&cluster, &path), ["0"; 3]);
+    let nowhere = ClosedPort::hold().expect("a port");
+    cut_off(&cluster, &nowhere);
+    versions.change(&path);
+    change_in_step(&cluster, |node| {
+        assert!(!purge_url(node, &path, PurgeReach::Cluster).is_everywhere());
+    });
+    (cluster, path, nowhere)
+}
+
 fn post_at(node: &Running, path: &str) {
     assert_eq!(node.client().ask(post(path, "")).status(), 200);
 }
@@ -374,16 +388,7 @@ fn member_that_answers_purges_is_not_held_for_silent() {
 
 #[test]
 fn what_a_node_was_to_tell_that_is_restarted_the_others_have_validated() {
-    let versions = Versions::default();
-    let mut cluster = versions.start();
-    let path = cluster.path_of(2);
-    assert_eq!(fill(&cluster, &path), ["0"; 3]);
-    let nowhere = ClosedPort::hold().expect("a port");
-    cut_off(&cluster, &nowhere);
-    versions.change(&path);
-    change_in_step(&cluster, |node| {
-        assert!(!purge_url(node, &path, PurgeReach::Cluster).is_everywhere());
-    });
+    let (mut cluster, path, _nowhere) = purged_without_c(&Versions::default());
     assert_eq!(cluster.get(2, &path).text(), "0", "nothing has told it");
     restart(&mut cluster, 0, "a");
     // nothing is purged any more
@@ -398,16 +403,7 @@ fn what_a_node_was_to_tell_that_is_restarted_the_others_have_validated() {
 
 #[test]
 fn node_that_is_restarted_is_told_again_which_members_are_behind() {
-    let versions = Versions::default();
-    let mut cluster = versions.start();
-    let path = cluster.path_of(2);
-    assert_eq!(fill(&cluster, &path), ["0"; 3]);
-    let nowhere = ClosedPort::hold().expect("a port");
-    cut_off(&cluster, &nowhere);
-    versions.change(&path);
-    change_in_step(&cluster, |node| {
-        assert!(!purge_url(node, &path, PurgeReach::Cluster).is_everywhere());
-    });
+    let (mut cluster, path, _nowhere) = purged_without_c(&Versions::default());
     restart(&mut cluster, 1, "b");
     cluster.nodes[0].reload(|config| config.cluster.state_interval = span("50ms"));
     let behind_at = || {

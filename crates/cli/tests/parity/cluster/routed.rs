@@ -11,13 +11,12 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use weir_disk::files::SystemFiles;
 use weir_policy::Tick;
 use weir_policy::route::policy::{PolicyKind, PolicyRules, RoutedRequest};
 use weir_policy::route::{AGREED, ClusterView, Load, Node, NodeKey, Place, TargetKey};
-use weir_proxy::clock::{Clock, ManualClock};
+use weir_proxy::Proxy;
+use weir_proxy::clock::ManualClock;
 use weir_proxy::config::{AdminAddress, Config, Listener, LogFormat, LogTarget, Mode, Route, Span};
-use weir_proxy::{Hooks, Options, Proxy};
 use weir_semantics::Timestamp;
 
 /// Requests, and responses that are let go.
@@ -224,18 +223,8 @@ fn front_end(
     config.limits.next_hop_silence = Span::from_secs(300);
     config.limits.client_idle = Span::from_secs(300);
     config.validate().expect("a valid configuration");
-    let reloaded = Mutex::new(config.clone());
-    let options = Options {
-        reload: Box::new(move || Ok(reloaded.lock().expect("no panic").clone())),
-        describe: Box::new(|_| String::new()),
-        clock: Clock::Manual(Arc::clone(clock)),
-        files: Arc::new(SystemFiles),
-        say: Arc::new(|_| {}),
-        give_back_memory: || {},
-        hooks: Hooks::default(),
-        module_kinds: Vec::new(),
-    };
-    Proxy::start(config, options).expect("a proxy")
+    let reloaded = Arc::new(Mutex::new(config.clone()));
+    super::start(config, &reloaded, clock)
 }
 
 /// A client's connection.
