@@ -474,7 +474,27 @@ fn check_mechanism(cluster: &Cluster, listeners: &[Listener]) -> Result<(), Inva
             "use one [[listener]] with mode = \"gateway\", at an IPv4 address that all members have, and a port",
         ));
     }
-    Ok(())
+    check_device(cluster)
+}
+
+/// A front end hands connections over, and a node takes them: what a file, the DNS or etcd lists is
+/// not known here.
+fn check_device(cluster: &Cluster) -> Result<(), Invalid> {
+    let mut members = cluster.members.iter();
+    let own = members.find(|member| Some(&member.name) == cluster.node.as_ref());
+    match own.map(|own| own.front_end) {
+        Some(true) if cluster.device.is_none() => Err(Invalid::new(
+            "cluster.mechanism",
+            "this node is a front end, and hands no connection over without the device by which clients reach it",
+            "name the device in cluster.device, or set cluster.mechanism = \"forwarding\" here",
+        )),
+        Some(false) if cluster.device.is_some() => Err(Invalid::new(
+            "cluster.device",
+            "no node takes connections of this one over, which is no front end",
+            "set front_end = true for this node in the lists of all members, or leave the device away",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What a valid cluster is probably not meant to be.
