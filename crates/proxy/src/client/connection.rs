@@ -292,7 +292,7 @@ impl ClientConnection {
                         let hops = self.hops.get_or_insert_default();
                         exchange.client.remember(hops);
                     }
-                    if self.requests == 0 && worker.shared.hand_offs.is_front_end() {
+                    if self.requests == 0 && worker.shared.hand_offs.hands_over() {
                         self.first_head = Some(rest[..consumed].into());
                     }
                     rest = &rest[consumed..];

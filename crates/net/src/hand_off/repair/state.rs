@@ -37,6 +37,14 @@ pub struct ConnectionState {
     pub unsent: Vec<u8>,
 }
 
+impl ConnectionState {
+    /// Bytes in its queues: nearly all that it takes.
+    #[must_use]
+    pub fn queued_bytes(&self) -> usize {
+        self.unread.len() + self.unacknowledged.len() + self.unsent.len()
+    }
+}
+
 /// What the segments with SYN of both ends agreed on (RFC 9293 §3.2, RFC 7323, RFC 2018).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgreedOptions {

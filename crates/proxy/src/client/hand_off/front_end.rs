@@ -1,7 +1,7 @@
 //! The front end's side.
 
-use super::node::{GO_TARGET, STATE_TARGET};
-use super::{HandOffs, Message};
+use super::node::{ADOPT_TARGET, GO_TARGET};
+use super::{HandOffs, HeldBytes, Message, MoveCount};
 use crate::cluster::Cluster;
 use crate::exchange::next_hop::PeerSource;
 use crate::exchange::state::{Plan, RequestState};
@@ -28,7 +28,6 @@ use weir_semantics::Method;
 pub(crate) async fn hand_over(exchange: &RequestState, stream: &TcpStream, read: &[u8]) -> bool {
     let worker = &exchange.worker;
     let offs = &worker.shared.hand_offs;
-    let _count = offs.begin_move();
     let Some(mut moving) = Moving::of(exchange, offs, stream, read) else {
         return false;
     };
@@ -53,7 +52,10 @@ struct Moving<'m> {
     stream: &'m TcpStream,
     read: &'m [u8],
     frozen: Option<FrozenConnection>,
+    /// What `frozen` and its message take.
+    held: Option<HeldBytes>,
     ticket: String,
+    _count: MoveCount<'m>,
 }
 
 impl<'m> Moving<'m> {
@@ -66,15 +68,13 @@ impl<'m> Moving<'m> {
     ) -> Option<Self> {
         let steering = offs.steering.get()?;
         let cluster = exchange.settings.cluster()?;
-        let place = match &exchange.plan {
-            Plan::Forward { .. } => PeerSource::of(exchange, &[]).0?.place(),
-            _ => return None,
-        };
+        if !matches!(exchange.plan, Plan::Forward { .. }) {
+            return None;
+        }
         let (peer, local) = (stream.peer_addr().ok()?, stream.local_addr().ok()?);
         let (SocketAddr::V4(flow), SocketAddr::V4(local)) = (peer, local) else {
             return None;
         };
-        let machine = cluster.hop(place).host.parse().ok()?;
         let request = &exchange.request;
         let is_bare =
             matches!(request.method, Method::Get | Method::Head) && !request.has_content();
@@ -88,6 +88,9 @@ impl<'m> Moving<'m> {
             moves: offs.moves.load(Ordering::Relaxed),
         });
         judged.ok()?;
+        // last: a choice is counted, and may change the next one
+        let place = PeerSource::of(exchange, &[]).0?.place();
+        let machine = cluster.hop(place).host.parse().ok()?;
         Some(Self {
             worker: &exchange.worker,
             settings: &exchange.settings,
@@ -100,7 +103,9 @@ impl<'m> Moving<'m> {
             stream,
             read,
             frozen: None,
+            held: None,
             ticket: String::new(),
+            _count: offs.begin_move(),
         })
     }
 
@@ -131,7 +136,7 @@ impl<'m> Moving<'m> {
                 either(held, MoveEvent::Held, MoveEvent::NotHeld)
             }
             MoveCommand::Freeze => {
-                self.frozen = self.freeze();
+                self.freeze();
                 let is_frozen = self.frozen.is_some();
                 either(is_frozen, MoveEvent::Frozen, MoveEvent::NotFrozen)
             }
@@ -150,6 +155,7 @@ impl<'m> Moving<'m> {
             }
             MoveCommand::Drop => {
                 self.frozen = None;
+                self.held = None;
                 self.offs.note_steered(self.flow, &self.ticket);
                 None
             }
@@ -174,9 +180,17 @@ impl<'m> Moving<'m> {
     }
 
     /// By a second descriptor: the connection goes on with the first one, if it stays.
-    fn freeze(&self) -> Option<FrozenConnection> {
+    fn freeze(&mut self) -> Option<()> {
         let descriptor = self.stream.as_fd().try_clone_to_owned().ok()?;
-        FrozenConnection::freeze(descriptor.into(), self.read).ok()
+        let frozen = FrozenConnection::freeze(descriptor.into(), self.read).ok()?;
+        // the state, its encoding, and that with its proof
+        self.held = self.offs.hold(3 * frozen.state().queued_bytes());
+        if self.held.is_some() {
+            self.frozen = Some(frozen);
+        } else {
+            let _ = frozen.thaw();
+        }
+        Some(())
     }
 
     async fn send(&mut self) -> Option<()> {
@@ -184,7 +198,7 @@ impl<'m> Moving<'m> {
         self.frozen.as_ref()?.state().encode(&mut state);
         let nonce = self.cluster.nonce();
         let content = self.cluster.prove_hand_off(self.place, &nonce, &state)?;
-        let (status, ticket) = self.post_for(&nonce, STATE_TARGET, content).await?;
+        let (status, ticket) = self.post_for(&nonce, ADOPT_TARGET, content).await?;
         if status == 200 {
             self.ticket = String::from_utf8(ticket).ok()?;
             return Some(());

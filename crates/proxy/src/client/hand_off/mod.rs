@@ -33,6 +33,10 @@ use weir_policy::route::Place;
 /// A node drops a connection that it has adopted and is not told to go on with.
 const GO_MAX: Duration = Duration::from_secs(1);
 
+/// Bytes that connections take which are being handed over, of a process: what clients have sent
+/// and not received, and the messages with it.
+const HELD_BYTES_MAX: usize = 32 * 1024 * 1024;
+
 /// A message to another member.
 pub(crate) struct Message {
     /// The settings in force.
@@ -53,17 +57,19 @@ pub(crate) struct Message {
 pub(crate) type Answered = Pin<Box<dyn Future<Output = Option<(u16, Vec<u8>)>>>>;
 
 /// Sends a message: given from outside, as what sends messages uses this module's users.
-pub(crate) type Send = fn(Rc<Worker>, Message) -> Answered;
+pub(crate) type SendMessage = fn(Rc<Worker>, Message) -> Answered;
 
 /// What a process has of connections that are handed over.
 #[derive(Debug, Default)]
 pub(crate) struct HandOffs {
     /// The address of the service, and how messages are sent; none without hand-off.
-    service: OnceLock<(SocketAddrV4, Send)>,
+    service: OnceLock<(SocketAddrV4, SendMessage)>,
     /// Of a front end.
     steering: OnceLock<Steering>,
     /// Connections that are being handed over.
     moves: AtomicUsize,
+    /// Bytes that these take, and those that are adopted.
+    held_bytes: Arc<AtomicUsize>,
     /// Connections that nodes have, with their tickets.
     steered: Mutex<HashMap<SocketAddrV4, String>>,
     /// Connections that this node has adopted and does not go on with yet, by their tickets.
@@ -75,11 +81,12 @@ struct Adopted {
     connection: FrozenConnection,
     from: String,
     since: Instant,
+    _held: HeldBytes,
 }
 
 impl HandOffs {
     /// Whether connections are handed over from here.
-    pub(crate) fn is_front_end(&self) -> bool {
+    pub(crate) fn hands_over(&self) -> bool {
         self.steering.get().is_some()
     }
 
@@ -102,8 +109,10 @@ impl HandOffs {
     fn note_steered(&self, flow: SocketAddrV4, ticket: &str) {
         let mut steered = self.steered();
         // nodes that failed have not said what ended with them; the kernel forgets it by itself
-        if steered.len() >= FLOWS_MAX as usize {
-            steered.clear();
+        if steered.len() >= FLOWS_MAX as usize
+            && let Some(any) = steered.keys().next().copied()
+        {
+            steered.remove(&any);
         }
         steered.insert(flow, ticket.to_owned());
     }
@@ -123,6 +132,16 @@ impl HandOffs {
             .retain(|_, adopted| adopted.since.elapsed() < GO_MAX);
     }
 
+    /// Holds so many bytes more; `None` if there is no room for them.
+    fn hold(&self, bytes: usize) -> Option<HeldBytes> {
+        let more = |held: usize| held.checked_add(bytes).filter(|it| *it <= HELD_BYTES_MAX);
+        let all = &self.held_bytes;
+        all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .ok()?;
+        let all = Arc::clone(all);
+        Some(HeldBytes { all, bytes })
+    }
+
     fn begin_move(&self) -> MoveCount<'_> {
         self.moves.fetch_add(1, Ordering::Relaxed);
         MoveCount(self)
@@ -135,5 +154,52 @@ struct MoveCount<'h>(&'h HandOffs);
 impl Drop for MoveCount<'_> {
     fn drop(&mut self) {
         self.0.moves.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Bytes that a connection takes while it is being handed over, until this is dropped.
+#[derive(Debug)]
+struct HeldBytes {
+    all: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_that_are_handed_over_hold_no_more_bytes_than_their_limit() {
+        let hand_offs = HandOffs::default();
+        let most = hand_offs.hold(HELD_BYTES_MAX - 1).expect("room");
+        assert!(hand_offs.hold(2).is_none() && hand_offs.hold(usize::MAX).is_none());
+        let last = hand_offs.hold(1).expect("room for one");
+        assert!(hand_offs.hold(1).is_none());
+        drop((most, last));
+        assert!(
+            hand_offs.hold(HELD_BYTES_MAX).is_some(),
+            "all is given back"
+        );
+    }
+
+    #[test]
+    fn connection_beyond_those_that_are_known_costs_one_of_them_its_ticket() {
+        let hand_offs = HandOffs::default();
+        let flow = |number: u32| {
+            let port = u16::try_from(number % 60_000 + 1).expect("a port");
+            SocketAddrV4::new((0x0a00_0000 + number / 60_000).into(), port)
+        };
+        for number in 0..=FLOWS_MAX {
+            hand_offs.note_steered(flow(number), "t");
+        }
+        let steered = hand_offs.steered();
+        assert_eq!(steered.len(), FLOWS_MAX as usize);
+        assert!(steered.contains_key(&flow(FLOWS_MAX)));
     }
 }

@@ -30,7 +30,7 @@ use weir_store::ChargedMemory;
 use weir_wire::{Version, write};
 
 /// Where messages with the state of a connection are sent.
-pub(super) const STATE_TARGET: &str = "/weir/hand-off";
+pub(super) const ADOPT_TARGET: &str = "/weir/hand-off";
 /// Those with the word to go on with it.
 pub(super) const GO_TARGET: &str = "/weir/hand-off/go";
 /// Those of a node that it has ended.
@@ -54,7 +54,7 @@ impl HandOffStep {
     /// Of a message to `target` with so many bytes of content.
     pub(crate) fn of(target: &str, bytes: u64) -> Option<Self> {
         let step = match target {
-            STATE_TARGET => Self::Adopt,
+            ADOPT_TARGET => Self::Adopt,
             GO_TARGET => Self::Go,
             END_TARGET => Self::End,
             _ => return None,
@@ -181,11 +181,12 @@ fn adopt(
     (cluster, from): (&Cluster, &str),
     content: &[u8],
 ) -> Result<String, (u16, &'static str)> {
+    const NO_ROOM: (u16, &str) = (503, "this node has too many connections");
     let offs = &worker.shared.hand_offs;
     let state = ConnectionState::decode(content);
     let state = state.map_err(|_| (400, "the content is not the state of a connection"))?;
     let is_own = offs.service().map(SocketAddr::V4) == Some(state.service);
-    if !is_own || offs.is_front_end() {
+    if !is_own || offs.hands_over() {
         return Err((409, "the connection is not one of the service of this node"));
     }
     let client = state.client.ip();
@@ -193,8 +194,9 @@ fn adopt(
         return Err((409, "the client is a machine of the cluster"));
     }
     if !offs.has_room() || !worker.network().has_room_for_client() {
-        return Err((503, "this node has too many connections"));
+        return Err(NO_ROOM);
     }
+    let held = offs.hold(state.queued_bytes()).ok_or(NO_ROOM)?;
     let connection = FrozenConnection::adopt(state);
     let connection = connection.map_err(|_| (409, "the connection cannot be adopted"))?;
     let ticket = cluster.nonce();
@@ -202,6 +204,7 @@ fn adopt(
         connection,
         from: from.to_owned(),
         since: Instant::now(),
+        _held: held,
     };
     offs.adopted().insert(ticket.clone(), adopted);
     Ok(ticket)

@@ -1,6 +1,6 @@
 //! What hand-off takes of the machine, looked at when the process starts.
 
-use super::{HandOffs, Send};
+use super::{HandOffs, SendMessage};
 use crate::config::Config;
 use std::io;
 use weir_net::hand_off::repair::check_permitted;
@@ -13,7 +13,11 @@ const ARP_IGNORE: &str = "/proc/sys/net/ipv4/conf/all/arp_ignore";
 ///
 /// # Errors
 /// All that is missing, with what to do about it, a line each.
-pub(crate) fn begin(offs: &HandOffs, config: &Config, send: Send) -> Result<(), Vec<String>> {
+pub(crate) fn begin(
+    offs: &HandOffs,
+    config: &Config,
+    send: SendMessage,
+) -> Result<(), Vec<String>> {
     let Some(service) = config.service() else {
         return Ok(());
     };
