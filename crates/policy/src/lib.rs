@@ -18,8 +18,6 @@ pub mod eviction;
 pub mod extension;
 pub mod fetch;
 pub mod now;
-pub mod page_cache;
-pub mod profile;
 pub mod route;
 pub mod stored;
 pub mod transaction;
@@ -28,13 +26,12 @@ pub mod verdict;
 pub use catalog::admission;
 pub use connections::retry;
 pub use digest::{Digest, KeyHasher, Secret};
-pub use fetch::collapse;
+pub use fetch::{collapse, page_cache};
 pub use now::{Now, Tick};
-pub use profile::Profile;
 pub use stored::{StoredFacts, judge};
 pub use transaction::{
-    Command, Commands, Covers, Event, Failure, Forwarding, JoinKind, Missing, Phase, Phases, Rules,
-    Serving, SetCookieRule, Transaction, Update,
+    Command, Commands, Covers, Event, Failure, Forwarding, JoinKind, Missing, Phase, Phases,
+    Profile, Rules, Serving, SetCookieRule, Transaction, Update,
 };
 pub use verdict::{
     Handling, Hit, NotStored, RefuseReason, StaleReason, Storing, Uncachable1998, Verdict,

@@ -65,6 +65,7 @@ mod command;
 mod event;
 mod part;
 mod phase;
+mod profile;
 mod sharing;
 mod storing;
 mod update;
@@ -72,13 +73,13 @@ mod update;
 pub use command::{Command, Commands, Forwarding, Serving};
 pub use event::{Covers, Event, Failure, Missing};
 pub use phase::{Phase, Phases};
+pub use profile::Profile;
 pub use sharing::{JoinKind, says_about_target};
 pub use storing::SetCookieRule;
 pub use update::Update;
 
 use crate::judge::{Judgement, judge};
 use crate::now::Now;
-use crate::profile::Profile;
 use crate::stored::StoredFacts;
 use crate::verdict::{Handling, Hit, NotStored, RefuseReason, StaleReason, Storing, Verdict};
 use weir_semantics::{

@@ -19,6 +19,7 @@ pub mod collapse;
 mod continuation;
 mod in_flight;
 mod pace;
+pub mod page_cache;
 mod popularity;
 
 pub use abort::{
