@@ -3,8 +3,8 @@
 use crate::config::listener::{Listener, ListenerKind};
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
-use crate::config::value::Form;
 use crate::config::values::cidr::Cidr;
+use crate::config::values::text::Form;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{Ipv4Addr, Ipv6Addr};
 

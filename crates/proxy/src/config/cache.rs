@@ -2,10 +2,10 @@
 
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
-use crate::config::value::{BadValue, Form, text_value};
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::field_name::FieldName;
-use crate::config::values::span::Span;
+use crate::config::values::text::{BadValue, Form, text_value};
+use crate::config::values::time::span::Span;
 use std::fmt;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Profile, SetCookieRule};

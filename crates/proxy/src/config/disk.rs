@@ -2,8 +2,8 @@
 
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
-use crate::config::value::{BadValue, Form, choice, text_value};
 use crate::config::values::byte_size::ByteSize;
+use crate::config::values::text::{BadValue, Form, choice, text_value};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;

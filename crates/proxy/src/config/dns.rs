@@ -3,7 +3,7 @@
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
 use crate::config::values::address::DnsServer;
-use crate::config::values::span::Span;
+use crate::config::values::time::span::Span;
 
 table! {
     /// The `[dns]` table.

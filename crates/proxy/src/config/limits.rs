@@ -6,7 +6,7 @@
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
 use crate::config::values::byte_size::ByteSize;
-use crate::config::values::span::Span;
+use crate::config::values::time::span::Span;
 use crate::config::values::when_busy::WhenBusy;
 
 table! {

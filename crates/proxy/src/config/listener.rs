@@ -2,7 +2,7 @@
 
 use crate::config::setting::Setting;
 use crate::config::setting::invalid::Invalid;
-use crate::config::value::{Form, choice};
+use crate::config::values::text::{Form, choice};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 

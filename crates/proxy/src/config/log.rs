@@ -1,7 +1,7 @@
 //! Where the access log goes and how its lines look.
 
 use super::setting::table;
-use super::value::{BadValue, Form, choice, text_value};
+use super::values::text::{BadValue, Form, choice, text_value};
 use std::fmt;
 use std::path::{Path, PathBuf};
 

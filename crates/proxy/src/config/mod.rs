@@ -18,7 +18,6 @@ mod log;
 mod module;
 mod route;
 mod setting;
-mod value;
 mod values;
 
 pub use access::Access;
@@ -39,7 +38,6 @@ pub use route::{HostPattern, PathPrefix, Route};
 pub(crate) use route::{balancing, parent};
 pub use setting::Setting;
 pub use setting::invalid::Invalid;
-pub use value::{BadValue, Form};
 pub use values::address::{AdminAddress, DnsServer, parse_address};
 pub use values::byte_size::ByteSize;
 pub use values::cidr::Cidr;
@@ -50,7 +48,8 @@ pub use values::members_source::MembersSource;
 pub use values::module_option::ModuleOption;
 pub use values::next_hop_url::NextHopUrl;
 pub use values::read_ahead::ReadAhead;
-pub use values::span::Span;
+pub use values::text::{BadValue, Form};
+pub use values::time::span::Span;
 pub use values::token_file::TokenFile;
 pub use values::when_busy::WhenBusy;
 

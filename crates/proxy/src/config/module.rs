@@ -3,10 +3,10 @@
 use crate::config::route::{HostPattern, PathPrefix};
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::{Setting, check_range};
-use crate::config::value::Form;
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::module_option::ModuleOption;
-use crate::config::values::span::Span;
+use crate::config::values::text::Form;
+use crate::config::values::time::span::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_policy::extension::{ExecutionModel, FailurePolicy, MODULES_MAX};

@@ -3,7 +3,7 @@
 
 pub(super) mod invalid;
 
-use super::value::Form;
+use super::values::text::Form;
 use invalid::Invalid;
 
 /// What the reference page says of one setting.

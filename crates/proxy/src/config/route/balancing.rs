@@ -3,9 +3,9 @@
 use crate::config::route::Route;
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::{Setting, check_range};
-use crate::config::value::Form;
 use crate::config::values::next_hop_url::NextHopUrl;
-use crate::config::values::span::Span;
+use crate::config::values::text::Form;
+use crate::config::values::time::span::Span;
 use serde::de::{self, Deserializer, Unexpected, Visitor};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -82,7 +82,7 @@ macro_rules! with_constants {
             pub load_high: Option<u32>,
             /// How long a target keeps several of them.
             #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub replica_time: Option<$crate::config::values::span::Span>,
+            pub replica_time: Option<$crate::config::values::time::span::Span>,
             /// Up to so many requests load costs nothing.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub load_idle: Option<u32>,

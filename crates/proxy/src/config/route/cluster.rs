@@ -10,7 +10,7 @@ use crate::config::values::byte_size::ByteSize;
 use crate::config::values::mechanism::Mechanism;
 use crate::config::values::members_source::MembersSource;
 use crate::config::values::next_hop_url::NextHopUrl;
-use crate::config::values::span::Span;
+use crate::config::values::time::span::Span;
 use crate::config::values::token_file::TokenFile;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,7 +3,7 @@
 use crate::config::route::PathPrefix;
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::{Setting, check_range};
-use crate::config::values::span::Span;
+use crate::config::values::time::span::Span;
 use serde::{Deserialize, Serialize};
 use weir_policy::route::ProbeRules;
 

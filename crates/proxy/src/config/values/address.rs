@@ -3,7 +3,7 @@
 //! Names are refused here. `localhost` may be one address or two, and a listener must be known
 //! exactly.
 
-use crate::config::value::{BadValue, Form, text_value};
+use crate::config::values::text::{BadValue, Form, text_value};
 use serde::Deserialize;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

@@ -2,8 +2,8 @@
 //!
 //! Decimal units (`MB`) are refused: half the world reads them as 10^6 and half as 2^20.
 
-use crate::config::value::{BadValue, Form};
 use crate::config::values::quantity::{self, Unit};
+use crate::config::values::text::{BadValue, Form};
 use std::fmt;
 
 /// A number of bytes. In a file either a text with a unit or a plain integer, which is bytes.

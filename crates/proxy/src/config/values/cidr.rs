@@ -1,6 +1,6 @@
 //! Networks by prefix (RFC 4632), for clients and destinations.
 
-use crate::config::value::{BadValue, Form, text_value};
+use crate::config::values::text::{BadValue, Form, text_value};
 use ipnet::IpNet;
 use std::fmt;
 use std::net::IpAddr;

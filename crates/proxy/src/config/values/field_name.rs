@@ -1,6 +1,6 @@
 //! The name of a targeted cache control field (RFC 9213).
 
-use crate::config::value::{BadValue, Form, text_value};
+use crate::config::values::text::{BadValue, Form, text_value};
 use std::fmt;
 use weir_semantics::{Known, identify, is_token};
 

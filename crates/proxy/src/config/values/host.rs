@@ -1,6 +1,6 @@
 //! The host part of a next hop or of a route, in one canonical spelling.
 
-use crate::config::value::BadValue;
+use crate::config::values::text::BadValue;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 

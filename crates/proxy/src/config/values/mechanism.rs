@@ -1,6 +1,6 @@
 //! How a request reaches the node that keeps its target.
 
-use crate::config::value::choice;
+use crate::config::values::text::choice;
 
 choice! {
     /// The mechanisms of LARD's papers (Aron, Druschel, Zwaenepoel, USENIX 1999, section 3).

@@ -1,6 +1,6 @@
 //! Where the members of a cluster are listed.
 
-use crate::config::value::{BadValue, Form, text_value};
+use crate::config::values::text::{BadValue, Form, text_value};
 use std::fmt;
 use weir_cluster::Source;
 

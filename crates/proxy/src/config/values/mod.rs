@@ -11,6 +11,7 @@ pub(super) mod module_option;
 pub(super) mod next_hop_url;
 pub(super) mod quantity;
 pub(super) mod read_ahead;
-pub(super) mod span;
+pub(super) mod text;
+pub(super) mod time;
 pub(super) mod token_file;
 pub(super) mod when_busy;

@@ -1,6 +1,6 @@
 //! The value of an option of a module, whose meaning only its kind knows.
 
-use crate::config::value::Form;
+use crate::config::values::text::Form;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_extend::OptionValue;

@@ -1,7 +1,7 @@
 //! Where a route leads: the origin or another proxy that answers for it.
 
-use crate::config::value::{BadValue, Form, text_value};
 use crate::config::values::host::Host;
+use crate::config::values::text::{BadValue, Form, text_value};
 use std::fmt;
 
 /// `http://host[:port]`, without path, query or userinfo. Written back without port 80.

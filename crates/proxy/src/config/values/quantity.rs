@@ -1,6 +1,6 @@
 //! A whole number followed by its unit: the shared grammar of sizes and durations.
 
-use crate::config::value::{BadValue, unknown};
+use crate::config::values::text::{BadValue, unknown};
 
 /// One unit of a kind of quantity.
 pub(super) struct Unit {

@@ -2,8 +2,8 @@
 
 use crate::config::setting::check_range;
 use crate::config::setting::invalid::Invalid;
-use crate::config::value::{BadValue, Form};
 use crate::config::values::byte_size::ByteSize;
+use crate::config::values::text::{BadValue, Form};
 use std::fmt;
 use weir_policy::fetch;
 

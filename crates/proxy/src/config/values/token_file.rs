@@ -1,6 +1,6 @@
 //! The file with the admin interface's token, or none.
 
-use crate::config::value::{BadValue, Form, text_value};
+use crate::config::values::text::{BadValue, Form, text_value};
 use std::fmt;
 use std::path::{Path, PathBuf};
 

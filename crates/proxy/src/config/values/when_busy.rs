@@ -1,6 +1,6 @@
 //! What a request does when every connection to its next hop is busy.
 
-use crate::config::value::choice;
+use crate::config::values::text::choice;
 
 choice! {
     /// The rules of `weir_policy::connections::WhenBusy`, by the same words.

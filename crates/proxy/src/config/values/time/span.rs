@@ -1,7 +1,7 @@
 //! Durations, written with their unit: `30s`, `250ms`, `3min`, `800us`.
 
-use crate::config::value::{BadValue, Form, text_value};
 use crate::config::values::quantity::{self, Unit};
+use crate::config::values::text::{BadValue, Form, text_value};
 use std::fmt;
 use std::time::Duration;
 

@@ -85,12 +85,12 @@ macro_rules! text_value {
 
         impl<'de> serde::Deserialize<'de> for $Type {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                from.deserialize_str($crate::config::value::TextVisitor::<Self>::default())
+                from.deserialize_str($crate::config::values::text::TextVisitor::<Self>::default())
             }
         }
     };
 }
-pub(super) use text_value;
+pub(in crate::config) use text_value;
 
 /// A choice of the configuration: what [`weir_policy::choice!`] declares, and its form.
 macro_rules! choice {
@@ -103,12 +103,12 @@ macro_rules! choice {
             pub enum $Type { $($variants)* }
         }
 
-        impl $crate::config::value::Form for $Type {
+        impl $crate::config::values::text::Form for $Type {
             const FORM: &'static str = Self::FORM;
         }
     };
 }
-pub(super) use choice;
+pub(in crate::config) use choice;
 
 impl Form for EvictionKind {
     const FORM: &'static str = Self::FORM;
@@ -127,7 +127,7 @@ impl Form for AbortKind {
 }
 
 /// The refusal of a word that is not in a closed list, worded as serde words it for field names.
-pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> BadValue {
+pub(in crate::config) fn unknown(what: &str, word: &str, known: &[&str]) -> BadValue {
     let known: Vec<String> = known.iter().map(|word| format!("`{word}`")).collect();
     BadValue::new(format!(
         "unknown {what} `{word}`, expected one of {}",
@@ -136,7 +136,7 @@ pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> BadValue {
 }
 
 /// The serde visitor behind `text_value!`.
-pub(super) struct TextVisitor<T>(std::marker::PhantomData<T>);
+pub(in crate::config) struct TextVisitor<T>(std::marker::PhantomData<T>);
 
 impl<T> Default for TextVisitor<T> {
     fn default() -> Self {

@@ -1,0 +1,3 @@
+//! Values of time.
+
+pub(in crate::config) mod span;
