@@ -1,5 +1,9 @@
 //! The field lines of a head, as a module sees and changes them.
 
+mod rule;
+
+pub use rule::{FieldRule, FieldRuleError};
+
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;

@@ -42,7 +42,7 @@ pub use call::{Call, ListenerMode};
 pub use coding::{CODINGS_MAX, Coding, Codings};
 pub use content::{PIECE_BYTES_MAX, Piece, Progress, Transform, TransformError};
 pub use detached::Detached;
-pub use fields::{FIELDS_MAX, FieldError, Fields, SECTION_BYTES_MAX};
+pub use fields::{FIELDS_MAX, FieldError, FieldRule, FieldRuleError, Fields, SECTION_BYTES_MAX};
 pub use head::{RequestHead, ResponseHead, TargetError, VariantError};
 pub use head_fields::{FieldIter, HeadFields};
 pub use hook::{Hook, Hooks};

@@ -14,8 +14,8 @@ use crate::options::texts;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::{
-    Answer, Call, Exchange, Fields, Hook, Hooks, Host, LoadError, Module, ModuleKind, Options,
-    RequestHead, ResponseHead,
+    Answer, Call, Exchange, FieldRule, FieldRuleError, Fields, Hook, Hooks, Host, LoadError,
+    Module, ModuleKind, Options, RequestHead, ResponseHead,
 };
 
 /// The options, by the hooks whose rules they are.
@@ -37,7 +37,7 @@ impl ModuleKind for Headers {
         let mut rules = [const { Vec::new() }; Hook::ALL.len()];
         for (name, hook) in OPTIONS {
             for (index, text) in texts(&mut options, name)?.iter().enumerate() {
-                let rule = Rule::parse(&format!("{name}[{index}]"), text)?;
+                let rule = parse(&format!("{name}[{index}]"), text)?;
                 rules[hook.index()].push(rule);
             }
         }
@@ -53,7 +53,7 @@ impl ModuleKind for Headers {
     }
 }
 
-type Rules = [Vec<Rule>; Hook::ALL.len()];
+type Rules = [Vec<FieldRule>; Hook::ALL.len()];
 
 struct HeaderRules(Arc<Rules>);
 
@@ -103,59 +103,19 @@ impl Exchange for HeaderExchange {
     }
 }
 
-/// One change of a head.
-#[derive(Debug, PartialEq, Eq)]
-enum Rule {
-    Set(String, String),
-    Add(String, String),
-    Remove(String),
-}
-
-impl Rule {
-    fn parse(option: &str, text: &str) -> Result<Self, LoadError> {
-        let hint = "write `set NAME: VALUE`, `add NAME: VALUE` or `remove NAME`";
-        let wrong = |what: String| LoadError::new(option, what, hint);
-        let no_rule = || wrong(format!("`{text}` is no rule"));
-        let (action, rest) = text.split_once(' ').ok_or_else(no_rule)?;
-        let rule = match action {
-            "remove" => Self::Remove(rest.trim().to_owned()),
-            "set" | "add" => {
-                let (name, value) = rest.split_once(':').ok_or_else(no_rule)?;
-                let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
-                match action {
-                    "set" => Self::Set(name, value),
-                    _ => Self::Add(name, value),
-                }
-            }
-            _ => return Err(no_rule()),
-        };
-        // what is refused of every head is refused here
-        rule.apply(&mut Fields::default())
-            .map_err(|error| wrong(format!("`{text}`: {error}")))?;
-        Ok(rule)
-    }
-
-    fn apply(&self, fields: &mut Fields) -> Result<(), weir_extend::FieldError> {
-        match self {
-            Self::Set(name, value) => fields.set(name, value.as_bytes()),
-            Self::Add(name, value) => fields.add(name, value.as_bytes()),
-            Self::Remove(name) => fields.remove(name).map(|_| ()),
-        }
-    }
+/// Reads the rule that `option` has.
+fn parse(option: &str, text: &str) -> Result<FieldRule, LoadError> {
+    let hint = format!("write {}", FieldRule::FORM);
+    let wrong = |what: String| LoadError::new(option, what, &hint);
+    FieldRule::parse(text).map_err(|error| match error {
+        FieldRuleError::Form => wrong(format!("`{text}` is no rule")),
+        FieldRuleError::Field(error) => wrong(format!("`{text}`: {error}")),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rules_are_read_with_their_names_and_values() {
-        let parse = |text| Rule::parse("x[0]", text);
-        let set = Rule::Set("X-A".into(), "b: c".into());
-        assert_eq!(parse("set X-A: b: c"), Ok(set));
-        assert_eq!(parse("add X-A:b"), Ok(Rule::Add("X-A".into(), "b".into())));
-        assert_eq!(parse("remove Server"), Ok(Rule::Remove("Server".into())));
-    }
 
     #[test]
     fn rule_that_no_head_would_take_is_refused_when_it_is_loaded() {
@@ -170,7 +130,7 @@ mod tests {
             "add Via: x",
             "set X: a\r\nb",
         ] {
-            let error = Rule::parse("response_sent[0]", text).expect_err(text);
+            let error = parse("response_sent[0]", text).expect_err(text);
             assert_eq!(error.option, "response_sent[0]", "{text}");
             assert!(error.hint.contains("set NAME: VALUE"));
         }
@@ -180,7 +140,7 @@ mod tests {
     #[test]
     fn rule_for_which_a_head_has_no_room_fails_the_call() {
         let mut rules = [const { Vec::new() }; Hook::ALL.len()];
-        rules[Hook::RequestSent.index()].push(Rule::Set("X-A".into(), "1".into()));
+        rules[Hook::RequestSent.index()].push(FieldRule::Set("X-A".into(), "1".into()));
         let exchange = HeaderExchange(Arc::new(rules));
         let mut fields = Fields::default();
         assert_eq!(
