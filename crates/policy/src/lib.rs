@@ -19,6 +19,7 @@ pub mod extension;
 pub mod fetch;
 pub mod now;
 pub mod route;
+pub mod rule;
 pub mod stored;
 pub mod transaction;
 pub mod verdict;

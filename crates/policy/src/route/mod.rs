@@ -481,7 +481,7 @@ fn check_hops(id: RouteId, hops: &[RouteHop]) -> Result<(), RouteError> {
 }
 
 /// Whether `path` (without query) is `prefix` or lies below it.
-fn is_prefix(prefix: &str, path: &str) -> bool {
+pub(crate) fn is_prefix(prefix: &str, path: &str) -> bool {
     if prefix == "/" {
         return true;
     }

@@ -1,0 +1,338 @@
+//! Fields of requests and responses that rules set, add and remove.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::{self, Write as _};
+use core::net::IpAddr;
+use weir_extend::{FieldError, FieldRule, FieldRuleError, Fields};
+use weir_semantics::{Known, identify};
+
+/// Most changes of a head that one rule makes.
+pub const FIELDS_MAX: usize = 32;
+
+/// Most bytes of a value with what its placeholders stand for.
+pub const VALUE_BYTES_MAX: usize = 4096;
+
+/// Changes of a head, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldRules(Box<[FieldRule]>);
+
+/// Whose head is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// That of a request, before anything is decided by it.
+    Request,
+    /// That of a response, when it is sent to its client.
+    Response,
+}
+
+/// What placeholders in values stand for.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'a> {
+    /// `{client}`: the address of the client.
+    pub client: IpAddr,
+    /// `{host}`: the host of the target, without port.
+    pub host: &'a str,
+    /// `{path}`: its path, without query.
+    pub path: &'a str,
+}
+
+/// Why a text is no change that a rule can make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldRulesError {
+    /// It is none at all.
+    Text(FieldRuleError),
+    /// Rules of the protocol are decided by this field, or by one that some servers take for it.
+    Decides(&'static str),
+    /// It has a placeholder that stands for nothing.
+    Placeholder(String),
+    /// There are more than [`FIELDS_MAX`].
+    TooMany,
+}
+
+impl fmt::Display for FieldRulesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(error) => error.fmt(f),
+            Self::Decides(name) => write!(f, "{name} is not for rules: HTTP decides by it"),
+            Self::Placeholder(name) => write!(
+                f,
+                "`{{{name}}}` stands for nothing; there are {{client}}, {{host}} and {{path}}"
+            ),
+            Self::TooMany => write!(f, "there are more than {FIELDS_MAX} changes"),
+        }
+    }
+}
+
+impl core::error::Error for FieldRulesError {}
+
+impl FieldRules {
+    /// The changes `rules` of a `message`.
+    ///
+    /// # Errors
+    ///
+    /// The first that cannot be made, and its place.
+    pub fn new(
+        message: Message,
+        rules: impl IntoIterator<Item = FieldRule>,
+    ) -> Result<Self, (usize, FieldRulesError)> {
+        let rules: Box<[FieldRule]> = rules.into_iter().collect();
+        if rules.len() > FIELDS_MAX {
+            return Err((FIELDS_MAX, FieldRulesError::TooMany));
+        }
+        for (place, rule) in rules.iter().enumerate() {
+            let check = || {
+                if let Some(name) = message.decides(rule.name()) {
+                    return Err(FieldRulesError::Decides(name));
+                }
+                let unknown = rule.value().and_then(unknown_placeholder);
+                unknown.map_or(Ok(()), |name| {
+                    Err(FieldRulesError::Placeholder(name.into()))
+                })
+            };
+            check().map_err(|error| (place, error))?;
+        }
+        Ok(Self(rules))
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The changes.
+    pub fn iter(&self) -> impl Iterator<Item = &FieldRule> {
+        self.0.iter()
+    }
+
+    /// Changes `fields`, with `values` in the place of placeholders.
+    ///
+    /// # Errors
+    ///
+    /// A change cannot be made: its value is too long or no field content, or there is no room. The
+    /// changes before it are made.
+    pub fn apply(&self, fields: &mut Fields, values: &Values<'_>) -> Result<(), FieldError> {
+        self.0.iter().try_for_each(|rule| match rule {
+            FieldRule::Set(name, value) if value.contains('{') => {
+                fields.set(name, expand(value, values)?.as_bytes())
+            }
+            FieldRule::Add(name, value) if value.contains('{') => {
+                fields.add(name, expand(value, values)?.as_bytes())
+            }
+            plain => plain.apply(fields),
+        })
+    }
+}
+
+impl Message {
+    /// The name of the field, as it is usually written, if rules must leave it alone.
+    fn decides(self, name: &str) -> Option<&'static str> {
+        // some servers read `_` as `-`
+        let hyphenated = name.contains('_').then(|| name.replace('_', "-"));
+        let known = identify(hyphenated.as_deref().unwrap_or(name))?;
+        let decides = match self {
+            Self::Request => matches!(
+                known,
+                Known::CacheControl
+                    | Known::Forwarded
+                    | Known::IfMatch
+                    | Known::IfModifiedSince
+                    | Known::IfNoneMatch
+                    | Known::IfRange
+                    | Known::IfUnmodifiedSince
+                    | Known::Pragma
+                    | Known::ProxyAuthorization
+                    | Known::Range
+                    | Known::XForwardedFor
+                    | Known::XForwardedHost
+                    | Known::XForwardedProto
+            ),
+            Self::Response => matches!(
+                known,
+                Known::ContentEncoding
+                    | Known::Date
+                    | Known::ETag
+                    | Known::LastModified
+                    | Known::ProxyAuthenticate
+                    | Known::ProxyAuthenticationInfo
+                    | Known::Vary
+            ),
+        };
+        decides.then_some(known.as_str())
+    }
+}
+
+/// The placeholders of a value, and the text before each; last the text behind them.
+fn parts(value: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
+    let mut rest = Some(value);
+    core::iter::from_fn(move || {
+        let text = rest?;
+        let mut from = 0;
+        while let Some(open) = text[from..].find('{').map(|at| from + at) {
+            let inner = &text[open + 1..];
+            let length = inner.bytes().take_while(u8::is_ascii_lowercase).count();
+            if length > 0 && inner[length..].starts_with('}') {
+                rest = Some(&inner[length + 1..]);
+                return Some((&text[..open], Some(&inner[..length])));
+            }
+            from = open + 1;
+        }
+        rest = None;
+        Some((text, None))
+    })
+}
+
+fn unknown_placeholder(value: &str) -> Option<&str> {
+    let is_known = |name: &str| matches!(name, "client" | "host" | "path");
+    parts(value).find_map(|(_, name)| name.filter(|name| !is_known(name)))
+}
+
+fn expand(value: &str, values: &Values<'_>) -> Result<String, FieldError> {
+    let mut out = String::with_capacity(value.len() + 64);
+    for (text, name) in parts(value) {
+        out.push_str(text);
+        let written = match name {
+            Some("client") => write!(out, "{}", values.client.to_canonical()),
+            Some("host") => out.write_str(values.host),
+            Some("path") => out.write_str(values.path),
+            _ => Ok(()),
+        };
+        if written.is_err() || out.len() > VALUE_BYTES_MAX {
+            return Err(FieldError::TooLarge);
+        }
+    }
+    Ok(out)
+}
+
+/// Reads changes of a message as they are written.
+///
+/// # Errors
+///
+/// The first that is none, and its place.
+pub fn parse_fields<T: AsRef<str>>(
+    message: Message,
+    texts: impl IntoIterator<Item = T>,
+) -> Result<FieldRules, (usize, FieldRulesError)> {
+    let texts = texts.into_iter().enumerate();
+    let rules: Result<Vec<FieldRule>, _> = texts
+        .map(|(place, text)| {
+            let error = |error| (place, FieldRulesError::Text(error));
+            FieldRule::parse(text.as_ref()).map_err(error)
+        })
+        .collect();
+    FieldRules::new(message, rules?)
+}
+
+impl fmt::Display for FieldRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<String> = self.0.iter().map(|rule| format!("{rule}")).collect();
+        f.write_str(&texts.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALUES: Values<'static> = Values {
+        client: IpAddr::V4(core::net::Ipv4Addr::new(192, 0, 2, 1)),
+        host: "a.example",
+        path: "/b/c",
+    };
+
+    fn check(rules: &[&str], expected: &[(&str, &str)]) {
+        let rules = parse_fields(Message::Request, rules).expect("rules");
+        let mut fields = Fields::received([("X-One", &b"1"[..]), ("Cookie", b"c")]);
+        assert_eq!(rules.apply(&mut fields, &VALUES), Ok(()));
+        let lines = fields.iter().map(|(name, value)| {
+            let value = str::from_utf8(value).expect("text");
+            (name, value)
+        });
+        assert!(lines.eq(expected.iter().copied()), "{rules}: {fields:?}");
+    }
+
+    #[test]
+    fn fields_are_set_added_and_removed_in_order() {
+        check(&[], &[("X-One", "1"), ("Cookie", "c")]);
+        check(
+            &["remove Cookie", "set x-one: 2", "add X-One: 3"],
+            &[("X-One", "2"), ("X-One", "3")],
+        );
+    }
+
+    #[test]
+    fn placeholders_stand_for_client_host_and_path() {
+        check(
+            &["remove Cookie", "set X-One: {client} at {host}{path}!"],
+            &[("X-One", "192.0.2.1 at a.example/b/c!")],
+        );
+        check(
+            &["remove Cookie", "set X-One: {\"a\": {}, {B} {host"],
+            &[("X-One", "{\"a\": {}, {B} {host")],
+        );
+        let error = parse_fields(Message::Request, ["add A: {host}", "set A: {{port}}"]);
+        assert_eq!(error, Err((1, FieldRulesError::Placeholder("port".into()))));
+    }
+
+    #[test]
+    fn value_that_no_field_can_have_is_no_change() {
+        let rules = parse_fields(Message::Request, ["set A: {path}"]).expect("rules");
+        let apply = |path: &str| rules.apply(&mut Fields::default(), &Values { path, ..VALUES });
+        assert_eq!(apply("/\r\nX: y"), Err(FieldError::BadValue));
+        assert_eq!(apply("/\0"), Err(FieldError::BadValue));
+        assert_eq!(apply(&"a".repeat(VALUE_BYTES_MAX)), Ok(()));
+        assert_eq!(
+            apply(&"a".repeat(VALUE_BYTES_MAX + 1)),
+            Err(FieldError::TooLarge)
+        );
+    }
+
+    #[test]
+    fn fields_that_http_decides_by_are_refused() {
+        let check = |message: Message, text: &str| {
+            let error = parse_fields(message, [text]).expect_err(text);
+            assert_eq!(error.0, 0, "{text}");
+        };
+        for name in [
+            "Host",
+            "Range",
+            "If-None-Match",
+            "if_range",
+            "Cache-Control",
+            "Pragma",
+            "Forwarded",
+            "X-Forwarded-For",
+            "X_Forwarded_For",
+            "Proxy-Authorization",
+            "Expect",
+            "Connection",
+            "Weir-Peer",
+            "Via",
+        ] {
+            check(Message::Request, &format!("set {name}: x"));
+            check(Message::Request, &format!("remove {name}"));
+        }
+        for name in [
+            "Content-Length",
+            "Content-Range",
+            "Content-Encoding",
+            "ETag",
+            "Last-Modified",
+            "Age",
+            "Date",
+            "Vary",
+            "Cache-Status",
+            "Transfer-Encoding",
+        ] {
+            check(Message::Response, &format!("set {name}: x"));
+        }
+        assert!(parse_fields(Message::Response, ["set Cache-Control: no-cache"]).is_ok());
+        assert!(parse_fields(Message::Request, ["set Authorization: x"]).is_ok());
+        let many = ["add A: 1"; FIELDS_MAX + 1];
+        let error = parse_fields(Message::Request, many);
+        assert_eq!(error, Err((FIELDS_MAX, FieldRulesError::TooMany)));
+    }
+}

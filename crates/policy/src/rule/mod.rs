@@ -1,0 +1,32 @@
+//! Rules of the operator: what requests and responses they are for, and what they do.
+//!
+//! A rule has matchers and actions. Of the rules that are for a request, the first that has an
+//! action decides that action: rules are read from the top, for each action by itself. This module
+//! decides which rules those are and what they say; the drivers carry it out.
+//!
+//! Two users share one cache, so an action whose effect others could see does not depend on the
+//! client: a rule that changes what the origin sees for some clients alone has their requests
+//! bypass the cache ([`RuleSet::new`]).
+
+mod bits;
+mod clients;
+mod fields;
+mod hidden;
+mod host_table;
+mod matchers;
+mod path;
+mod set;
+mod spec;
+
+pub use bits::{Bits, RULES_MAX};
+pub use clients::CLIENT_NETS_MAX;
+pub use fields::{
+    FIELDS_MAX, FieldRules, FieldRulesError, Message, VALUE_BYTES_MAX, Values, parse_fields,
+};
+pub use hidden::{RuleWarning, Surroundings, WarningKind};
+pub use matchers::{
+    ListenerPattern, Matchers, PATTERNS_MAX, PatternError, StatusPattern, TypePattern,
+};
+pub use path::{GLOB_BYTES_MAX, GLOB_STARS_MAX, Glob, PREFIX_BYTES_MAX, PathError, PathPattern};
+pub use set::{Outcome, Place, RuleError, RuleSet};
+pub use spec::{Action, Actions, DENY_BYTES_MAX, Denial, RuleSpec};

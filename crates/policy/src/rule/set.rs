@@ -1,0 +1,375 @@
+//! All rules of a configuration, compiled: which of them are for a request is found in a number of
+//! steps that depends little on how many there are.
+//!
+//! Each matcher has a table of the rules that it lets through, and the tables are intersected. Only
+//! of rules that are left, and that have paths, a path is compared.
+
+use super::bits::{Bits, RULES_MAX};
+use super::clients::{CLIENT_NETS_MAX, ClientTable};
+use super::fields::FieldRules;
+use super::host_table::{HostTable, NameTable};
+use super::matchers::{ListenerPattern, Matchers, PATTERNS_MAX};
+use super::spec::{Action, DENY_BYTES_MAX, Denial, RuleSpec};
+use crate::route::HostPattern;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::net::IpAddr;
+use weir_extend::ListenerMode;
+use weir_semantics::{HostName, Method};
+
+/// The rules of a configuration.
+#[derive(Debug)]
+pub struct RuleSet {
+    rules: Vec<RuleSpec>,
+    /// Rules that name a listener, by its name.
+    listeners: Vec<(Box<str>, Bits)>,
+    /// Rules for all listeners of a mode.
+    modes: [Bits; 2],
+    methods: [Bits; METHODS],
+    clients: ClientTable,
+    host_any: Bits,
+    hosts: HostTable,
+    /// Rules without paths.
+    path_any: Bits,
+    /// Rules with a path of which no first segment is known.
+    path_open: Bits,
+    path_first: NameTable,
+    /// Rules that say something of the response.
+    of_response: Bits,
+}
+
+/// Whence a request comes, beside its target.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The name of the listener, its address if it has none; `None` of a request that came to
+    /// none.
+    pub listener: Option<&'a str>,
+    /// How the listener takes requests.
+    pub mode: ListenerMode,
+    /// The method.
+    pub method: Method,
+    /// The client; `None` of a request without one: no rule with networks is for it.
+    pub client: Option<IpAddr>,
+}
+
+/// What the rules for a request do, before there is a response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome<'r> {
+    /// It is denied with this text.
+    pub deny: Option<&'r str>,
+    /// It is sent past the cache.
+    pub bypass: bool,
+    /// Changes of its head.
+    pub request: Option<&'r FieldRules>,
+}
+
+/// Why rules cannot be compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleError {
+    /// The place of the rule; `None` if it is about all of them.
+    pub rule: Option<usize>,
+    /// The key at fault; empty if it is about the whole rule.
+    pub key: &'static str,
+    /// What is wrong with it.
+    pub reason: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+const METHODS: usize = Method::Other as usize + 1;
+
+impl fmt::Display for RuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl core::error::Error for RuleError {}
+
+impl RuleSet {
+    /// Compiles `rules`.
+    ///
+    /// # Errors
+    ///
+    /// The first that means nothing, or would let one user see what is for another.
+    pub fn new(mut rules: Vec<RuleSpec>) -> Result<Self, RuleError> {
+        check(&rules)?;
+        for rule in &mut rules {
+            rule.matchers.host.iter_mut().for_each(canonicalise);
+        }
+        let mut set = Self {
+            listeners: Vec::new(),
+            modes: [ListenerMode::Forward, ListenerMode::Gateway].map(|mode| {
+                let wanted = ListenerPattern::Mode(mode);
+                select(&rules, |it| {
+                    it.listener.is_empty() || it.listener.contains(&wanted)
+                })
+            }),
+            methods: [Bits::NONE; METHODS],
+            clients: ClientTable::new(rules.iter().map(|rule| &rule.matchers)),
+            host_any: select(&rules, |it| it.host.is_empty()),
+            hosts: HostTable::default(),
+            path_any: select(&rules, |it| it.path.is_empty()),
+            path_open: Bits::NONE,
+            path_first: NameTable::default(),
+            of_response: select(&rules, Matchers::is_of_response),
+            rules: Vec::new(),
+        };
+        for (index, rule) in rules.iter().enumerate() {
+            set.insert(index, &rule.matchers);
+        }
+        set.rules = rules;
+        Ok(set)
+    }
+
+    fn insert(&mut self, index: usize, matchers: &Matchers) {
+        for (method, bits) in self.methods.iter_mut().enumerate() {
+            let is_named = matchers.method.iter().any(|it| *it as usize == method);
+            if matchers.method.is_empty() || is_named {
+                bits.insert(index);
+            }
+        }
+        for host in &matchers.host {
+            self.hosts.insert(host, index);
+        }
+        for path in &matchers.path {
+            match path.first_segment() {
+                Some(segment) => self.path_first.insert(segment, index),
+                None => self.path_open.insert(index),
+            }
+        }
+        for pattern in &matchers.listener {
+            let ListenerPattern::Named(name) = pattern else {
+                continue;
+            };
+            match self.listeners.iter_mut().find(|known| known.0 == *name) {
+                Some((_, bits)) => bits.insert(index),
+                None => {
+                    let bits = [index].into_iter().collect();
+                    self.listeners.push((name.clone(), bits));
+                }
+            }
+        }
+    }
+
+    /// Whether there is no rule.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The rules, in their order.
+    #[must_use]
+    pub fn rules(&self) -> &[RuleSpec] {
+        &self.rules
+    }
+
+    /// The rules for a request from `place`, whatever its target.
+    #[must_use]
+    pub fn applicable(&self, place: &Place<'_>) -> Bits {
+        let mut listener = self.modes[place.mode as usize];
+        if let Some(name) = place.listener {
+            let named = self.listeners.iter().filter(|known| *known.0 == *name);
+            named.for_each(|(_, bits)| listener |= *bits);
+        }
+        let client = match place.client {
+            Some(address) => self.clients.find(address),
+            None => self.clients.any(),
+        };
+        listener & client & self.methods[place.method as usize]
+    }
+
+    /// Those of `applicable` that are for a target: `host` is canonical and has no port, `path` may
+    /// have a query. What does not begin with a slash is no path.
+    ///
+    /// Rules that say something of the response are among them.
+    #[must_use]
+    pub fn matched(&self, applicable: Bits, host: &[u8], path: &str) -> Bits {
+        let host = host.strip_suffix(b".").unwrap_or(host);
+        let of_host = applicable & (self.host_any | self.hosts.find(host));
+        let matched = of_host & self.path_any;
+        let end = path.bytes().position(|byte| byte == b'?');
+        let path = &path[..end.unwrap_or(path.len())];
+        let Some(behind) = path.strip_prefix('/') else {
+            return matched;
+        };
+        let end = behind.bytes().position(|byte| byte == b'/');
+        let segment = &behind.as_bytes()[..end.unwrap_or(behind.len())];
+        let candidates = of_host & (self.path_open | self.path_first.find(segment));
+        if candidates.is_empty() {
+            return matched;
+        }
+        let fits = |rule: &usize| {
+            let mut paths = self.rules[*rule].matchers.path.iter();
+            paths.any(|pattern| pattern.matches(path))
+        };
+        candidates.iter().filter(fits).collect::<Bits>() | matched
+    }
+
+    /// Those of `matched` that are for a response, too.
+    #[must_use]
+    pub fn with_response(&self, matched: Bits, status: u16, content_type: &[u8]) -> Bits {
+        let mut rest = matched;
+        for rule in (matched & self.of_response).iter() {
+            let matchers = &self.rules[rule].matchers;
+            let (statuses, types) = (&matchers.status, &matchers.content_type);
+            let has_status = statuses.is_empty() || statuses.iter().any(|it| it.matches(status));
+            let has_type = types.is_empty() || types.iter().any(|it| it.matches(content_type));
+            if !has_status || !has_type {
+                rest.remove(rule);
+            }
+        }
+        rest
+    }
+
+    /// What the `matched` rules do before there is a response.
+    #[must_use]
+    pub fn outcome(&self, matched: Bits) -> Outcome<'_> {
+        let rules = || matched.iter().map(|rule| &self.rules[rule]);
+        let actions = || rules().map(|rule| &rule.actions);
+        let deny = actions().find_map(|it| it.deny.as_ref());
+        let changing = rules().find(|rule| rule.actions.request.is_some());
+        // an earlier rule that says `bypass = false` must not have its response stored
+        let is_for_some = changing.is_some_and(|rule| rule.matchers.of_client().is_some());
+        Outcome {
+            deny: match deny {
+                Some(Denial::Text(text)) => Some(text),
+                Some(Denial::Off) | None => None,
+            },
+            bypass: is_for_some || actions().find_map(|it| it.bypass).unwrap_or(false),
+            request: changing
+                .and_then(|rule| rule.actions.request.as_ref())
+                .filter(|rules| !rules.is_empty()),
+        }
+    }
+
+    /// Whether one of the `matched` rules may change a response.
+    #[must_use]
+    pub fn may_change_response(&self, matched: Bits) -> bool {
+        let mut matched = matched.iter();
+        matched.any(|rule| self.rules[rule].actions.response.is_some())
+    }
+
+    /// How the `matched` rules change a response for its client.
+    #[must_use]
+    pub fn response(&self, matched: Bits, status: u16, content_type: &[u8]) -> Option<&FieldRules> {
+        let matched = self.with_response(matched, status, content_type);
+        let mut actions = matched.iter().map(|rule| &self.rules[rule].actions);
+        let response = actions.find_map(|it| it.response.as_ref());
+        response.filter(|rules| !rules.is_empty())
+    }
+}
+
+fn select(rules: &[RuleSpec], is_for: impl Fn(&Matchers) -> bool) -> Bits {
+    let rules = rules.iter().enumerate();
+    let selected = rules.filter(|(_, rule)| is_for(&rule.matchers));
+    selected.map(|(index, _)| index).collect()
+}
+
+/// An address in the spelling that targets have it in.
+fn canonicalise(pattern: &mut HostPattern) {
+    if let HostPattern::Exact(host) = pattern {
+        let bracketed = format!("[{host}]");
+        let parsed = HostName::parse(host).or_else(|_| HostName::parse(&bracketed));
+        if let Ok(name) = parsed {
+            *host = name.as_str().into();
+        }
+    }
+}
+
+fn check(rules: &[RuleSpec]) -> Result<(), RuleError> {
+    let nets = rules.iter().map(|rule| rule.matchers.client.len());
+    if rules.len() > RULES_MAX {
+        let reason = format!("{} rules, more than {RULES_MAX}", rules.len());
+        return Err(RuleError::new(
+            None,
+            "",
+            reason,
+            "remove some, or join some",
+        ));
+    }
+    if nets.sum::<usize>() > CLIENT_NETS_MAX {
+        let reason = format!("the rules have more than {CLIENT_NETS_MAX} networks of clients");
+        return Err(RuleError::new(None, "", reason, "join networks"));
+    }
+    rules.iter().enumerate().try_for_each(check_rule)
+}
+
+fn check_rule((index, rule): (usize, &RuleSpec)) -> Result<(), RuleError> {
+    let error =
+        |key, reason: String, hint: &str| Err(RuleError::new(Some(index), key, reason, hint));
+    let (matchers, actions) = (&rule.matchers, &rule.actions);
+    let lengths = [
+        ("listener", matchers.listener.len()),
+        ("host", matchers.host.len()),
+        ("path", matchers.path.len()),
+        ("method", matchers.method.len()),
+        ("client", matchers.client.len()),
+        ("status", matchers.status.len()),
+        ("content_type", matchers.content_type.len()),
+    ];
+    if let Some((key, length)) = lengths.into_iter().find(|it| it.1 > PATTERNS_MAX) {
+        let reason = format!("{length} values, more than {PATTERNS_MAX}");
+        return error(key, reason, "make two rules of it");
+    }
+    let Some(first) = actions.iter().next() else {
+        let words = Action::ALL.map(|action| format!("`{}`", action.as_str()));
+        let hint = format!("give it an action: {}", words.join(", "));
+        return error("", "the rule does nothing".into(), &hint);
+    };
+    let key = if matchers.status.is_empty() {
+        "content_type"
+    } else {
+        "status"
+    };
+    if matchers.is_of_response() && first.is_of_request() {
+        let reason = format!(
+            "`{}` is decided before there is a response: the rule cannot depend on `{key}`",
+            first.as_str()
+        );
+        return error(first.as_str(), reason, "make two rules of it");
+    }
+    if let (Some(key), true) = (matchers.of_client(), actions.has(Action::Request)) {
+        let reason = format!(
+            "the rule depends on `{key}`, and the origin's response to the changed request would \
+             be stored for all clients"
+        );
+        let hint = format!("remove `{key}`, or set `bypass = true` in this rule");
+        if actions.bypass != Some(true) {
+            return error("request", reason, &hint);
+        }
+    }
+    match &actions.deny {
+        Some(Denial::Text(text)) if text.is_empty() || text.len() > DENY_BYTES_MAX => error(
+            "deny",
+            format!(
+                "the text has {} bytes, not 1 to {DENY_BYTES_MAX}",
+                text.len()
+            ),
+            "say in a sentence why, or write \"off\" for requests that no rule denies",
+        ),
+        Some(Denial::Text(text)) if text.chars().any(char::is_control) => error(
+            "deny",
+            "the text has a control character".into(),
+            "write it in one line",
+        ),
+        _ => Ok(()),
+    }
+}
+
+impl RuleError {
+    fn new(rule: Option<usize>, key: &'static str, reason: String, hint: &str) -> Self {
+        Self {
+            rule,
+            key,
+            reason,
+            hint: hint.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,374 @@
+use super::*;
+use crate::route::Scope;
+use crate::rule::{Actions, Message, parse_fields};
+
+/// Cases for the naive model.
+const CASES: u32 = 100_000;
+
+/// Sets of rules that are made for them.
+const SETS: u32 = 500;
+
+/// Steele et al. 2014: enough for cases that differ, and the same each time.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        let place = usize::try_from(self.next() % from.len() as u64);
+        from[place.expect("a place")].clone()
+    }
+
+    /// None three times in five, else one or two.
+    fn some<T: Clone>(&mut self, from: &[T]) -> Vec<T> {
+        let count = [0, 0, 0, 1, 2][usize::try_from(self.next() % 5).expect("a place")];
+        (0..count).map(|_| self.pick(from)).collect()
+    }
+}
+
+const HOSTS: [&str; 7] = [
+    "a.example",
+    "b.a.example",
+    "c.b.a.example",
+    "example",
+    "other.test",
+    "192.0.2.1",
+    "[2001:db8::1]",
+];
+const HOST_PATTERNS: [&str; 7] = [
+    "a.example",
+    "*.a.example",
+    "*.example",
+    "B.a.Example.",
+    "192.0.2.1",
+    "2001:db8::1",
+    "other.test",
+];
+const PATHS: [&str; 10] = [
+    "/",
+    "/a",
+    "/a/b",
+    "/a/b/c.deb",
+    "/ab",
+    "/b?a=/a",
+    "/a?x",
+    "*",
+    "/x/pool/y.deb",
+    "//a",
+];
+const PATH_PATTERNS: [&str; 9] = [
+    "/",
+    "/a",
+    "/a/b",
+    "/**.deb",
+    "/a/*",
+    "/*",
+    "/**/pool/**",
+    "/b",
+    "//a",
+];
+const METHODS_USED: [Method; 4] = [Method::Get, Method::Head, Method::Post, Method::Connect];
+const CLIENTS: [&str; 5] = [
+    "10.0.0.1",
+    "10.1.0.1",
+    "::ffff:10.1.0.1",
+    "2001:db8::5",
+    "127.0.0.1",
+];
+const NETS: [&str; 5] = [
+    "10.0.0.0/8",
+    "10.1.0.0/16",
+    "2001:db8::/32",
+    "0.0.0.0/0",
+    "10.0.0.1/32",
+];
+const TYPES: [&str; 4] = ["text/html; charset=utf-8", "image/png", "IMAGE/gif", ""];
+const TYPE_PATTERNS: [&str; 3] = ["text/html", "image/*", "image/png"];
+const STATUSES: [u16; 4] = [200, 404, 500, 503];
+const STATUS_PATTERNS: [&str; 4] = ["200", "404", "5xx", "4xx"];
+
+fn parsed<T: core::str::FromStr>(texts: &[&str]) -> Vec<T>
+where
+    T::Err: fmt::Debug,
+{
+    let parse = |text: &&str| text.parse().expect("a pattern");
+    texts.iter().map(parse).collect()
+}
+
+fn random_rule(random: &mut Random) -> RuleSpec {
+    let listeners = [
+        ListenerPattern::Mode(ListenerMode::Forward),
+        ListenerPattern::Mode(ListenerMode::Gateway),
+        ListenerPattern::Named("lan".into()),
+    ];
+    let mut rule = RuleSpec {
+        matchers: Matchers {
+            listener: random.some(&listeners),
+            host: random.some(&parsed(&HOST_PATTERNS)),
+            path: random.some(&parsed(&PATH_PATTERNS)),
+            method: random.some(&METHODS_USED),
+            client: random.some(&parsed(&NETS)),
+            status: random.some(&parsed(&STATUS_PATTERNS)),
+            content_type: random.some(&parsed(&TYPE_PATTERNS)),
+        },
+        ..RuleSpec::default()
+    };
+    let of_request = !rule.matchers.is_of_response();
+    let number = random.next();
+    if of_request && number & 1 != 0 {
+        rule.actions.deny = Some(if number & 16 == 0 {
+            Denial::Off
+        } else {
+            Denial::Text(format!("{number}").into())
+        });
+    }
+    if of_request && number & 2 != 0 {
+        rule.actions.bypass = Some(number & 32 == 0);
+    }
+    if of_request && number & 4 != 0 && rule.matchers.of_client().is_none() {
+        rule.actions.request = Some(fields(Message::Request, number));
+    }
+    if number & 8 != 0 || rule.actions.iter().next().is_none() {
+        rule.actions.response = Some(fields(Message::Response, number));
+    }
+    rule
+}
+
+fn fields(message: Message, number: u64) -> FieldRules {
+    parse_fields(message, [format!("set X: {number}")]).expect("a change")
+}
+
+/// What is looked at: a request, and a response to it.
+struct Case {
+    mode: ListenerMode,
+    listener: &'static str,
+    host: &'static str,
+    path: &'static str,
+    method: Method,
+    client: IpAddr,
+    status: u16,
+    content_type: &'static str,
+}
+
+impl Case {
+    fn random(random: &mut Random) -> Self {
+        Self {
+            mode: random.pick(&[ListenerMode::Forward, ListenerMode::Gateway]),
+            listener: random.pick(&["lan", "wan"]),
+            host: random.pick(&HOSTS),
+            path: random.pick(&PATHS),
+            method: random.pick(&METHODS_USED),
+            client: random.pick(&CLIENTS).parse().expect("an address"),
+            status: random.pick(&STATUSES),
+            content_type: random.pick(&TYPES),
+        }
+    }
+
+    /// Whether a rule is for the request, each matcher read by itself.
+    fn fits(&self, rule: &Matchers) -> bool {
+        let listener = |pattern: &ListenerPattern| match pattern {
+            ListenerPattern::Mode(mode) => *mode == self.mode,
+            ListenerPattern::Named(name) => **name == *self.listener,
+        };
+        let host = |pattern: &HostPattern| {
+            let host = match pattern {
+                HostPattern::Exact(host) if host.contains(':') => {
+                    HostPattern::Exact(format!("[{host}]"))
+                }
+                other => other.clone(),
+            };
+            Scope::new(Some(host), "/").covers(self.host.as_bytes(), "/")
+        };
+        let path = self.path.split('?').next().unwrap_or_default();
+        let client = self.client.to_canonical();
+        (rule.listener.is_empty() || rule.listener.iter().any(listener))
+            && (rule.host.is_empty() || rule.host.iter().any(host))
+            && (rule.path.is_empty()
+                || path.starts_with('/') && rule.path.iter().any(|it| it.matches(path)))
+            && (rule.method.is_empty() || rule.method.contains(&self.method))
+            && (rule.client.is_empty() || rule.client.iter().any(|net| net.contains(&client)))
+    }
+
+    fn fits_response(&self, rule: &Matchers) -> bool {
+        let content_type = self.content_type.as_bytes();
+        (rule.status.is_empty() || rule.status.iter().any(|it| it.matches(self.status)))
+            && (rule.content_type.is_empty()
+                || rule.content_type.iter().any(|it| it.matches(content_type)))
+    }
+}
+
+fn check_case(set: &RuleSet, rules: &[RuleSpec], case: &Case, what: &str) {
+    let place = Place {
+        listener: Some(case.listener),
+        mode: case.mode,
+        method: case.method,
+        client: Some(case.client),
+    };
+    let matched = set.matched(set.applicable(&place), case.host.as_bytes(), case.path);
+    let fitting: Vec<usize> = (0..rules.len())
+        .filter(|rule| case.fits(&rules[*rule].matchers))
+        .collect();
+    assert_eq!(matched.iter().collect::<Vec<_>>(), fitting, "{what}");
+    let first = |has: &dyn Fn(&Actions) -> bool| {
+        let mut fitting = fitting.iter().map(|rule| &rules[*rule].actions);
+        fitting.find(|actions| has(actions))
+    };
+    let outcome = set.outcome(matched);
+    let deny = first(&|it| it.deny.is_some()).and_then(|it| it.deny.clone());
+    let expected = match deny {
+        Some(Denial::Text(text)) => Some(text),
+        Some(Denial::Off) | None => None,
+    };
+    assert_eq!(outcome.deny, expected.as_deref(), "{what}");
+    let bypass = first(&|it| it.bypass.is_some()).and_then(|it| it.bypass);
+    assert_eq!(outcome.bypass, bypass == Some(true), "{what}");
+    let request = first(&|it| it.request.is_some()).and_then(|it| it.request.as_ref());
+    assert_eq!(outcome.request, request, "{what}");
+    let mut with_response = fitting.iter().map(|rule| &rules[*rule]);
+    let response = with_response
+        .find(|rule| rule.actions.response.is_some() && case.fits_response(&rule.matchers));
+    let response = response.and_then(|rule| rule.actions.response.as_ref());
+    let content_type = case.content_type.as_bytes();
+    assert_eq!(
+        set.response(matched, case.status, content_type),
+        response,
+        "{what}"
+    );
+    assert!(
+        response.is_none() || set.may_change_response(matched),
+        "{what}"
+    );
+}
+
+#[test]
+fn rules_are_found_as_a_naive_reading_of_the_list_finds_them() {
+    let mut random = Random(20);
+    for number in 0..SETS {
+        let count = 1 + random.next() % 80;
+        let rules: Vec<RuleSpec> = (0..count).map(|_| random_rule(&mut random)).collect();
+        let set = RuleSet::new(rules.clone()).expect("rules");
+        for case in 0..CASES / SETS {
+            let what = format!("set {number}, case {case}");
+            check_case(&set, &rules, &Case::random(&mut random), &what);
+        }
+    }
+}
+
+fn error_of(rule: RuleSpec) -> (&'static str, String) {
+    let error = RuleSet::new([rule].into()).expect_err("a refusal");
+    assert_eq!(error.rule, Some(0));
+    (error.key, error.reason)
+}
+
+#[test]
+fn rule_that_means_nothing_is_refused_at_its_key() {
+    let (key, reason) = error_of(RuleSpec::default());
+    assert_eq!((key, &*reason), ("", "the rule does nothing"));
+    let with = |change: &dyn Fn(&mut RuleSpec)| {
+        let mut rule = RuleSpec::default();
+        change(&mut rule);
+        error_of(rule)
+    };
+    let (key, reason) = with(&|it| {
+        it.matchers.status = parsed(&["404"]);
+        it.actions.bypass = Some(true);
+    });
+    assert_eq!(key, "bypass");
+    assert!(reason.contains("cannot depend on `status`"), "{reason}");
+    for text in ["", "a\nb", &"a".repeat(DENY_BYTES_MAX + 1)] {
+        let (key, _) = with(&|it| it.actions.deny = Some(Denial::Text(text.into())));
+        assert_eq!(key, "deny", "{text}");
+    }
+    let (key, _) = with(&|it| {
+        it.matchers.method = [Method::Get; PATTERNS_MAX + 1].into();
+        it.actions.bypass = Some(true);
+    });
+    assert_eq!(key, "method");
+    let bypassing = || {
+        let mut rule = RuleSpec::default();
+        rule.actions.bypass = Some(true);
+        rule
+    };
+    let error = RuleSet::new((0..=RULES_MAX).map(|_| bypassing()).collect());
+    assert_eq!(error.expect_err("a refusal").rule, None);
+    assert!(RuleSet::new((0..RULES_MAX).map(|_| bypassing()).collect()).is_ok());
+}
+
+/// What the origin answers to a changed request must not be given to clients whose requests are
+/// not changed so.
+#[test]
+fn request_changed_for_some_clients_bypasses_the_cache() {
+    let for_client = |bypass| {
+        let mut rule = RuleSpec::default();
+        rule.matchers.client = parsed(&["10.0.0.0/8"]);
+        rule.actions.request = Some(fields(Message::Request, 1));
+        rule.actions.bypass = bypass;
+        rule
+    };
+    for bypass in [None, Some(false)] {
+        let (key, reason) = error_of(for_client(bypass));
+        assert_eq!(key, "request");
+        assert!(reason.contains("depends on `client`"), "{reason}");
+    }
+    // what an earlier rule says of bypassing does not matter
+    let mut earlier = RuleSpec::default();
+    earlier.actions.bypass = Some(false);
+    let set = RuleSet::new([earlier, for_client(Some(true))].into()).expect("rules");
+    let outcome = |client: &str| {
+        let place = Place {
+            listener: None,
+            mode: ListenerMode::Forward,
+            method: Method::Get,
+            client: Some(client.parse().expect("an address")),
+        };
+        set.outcome(set.matched(set.applicable(&place), b"a.example", "/"))
+    };
+    let changed = outcome("10.0.0.1");
+    assert!(changed.bypass && changed.request.is_some());
+    assert_eq!(outcome("11.0.0.1"), Outcome::default());
+}
+
+#[test]
+fn empty_list_of_changes_is_an_exception_from_later_rules() {
+    let mut exception = RuleSpec::default();
+    exception.matchers.host = parsed(&["a.example"]);
+    exception.actions.request = Some(FieldRules::default());
+    exception.actions.response = Some(FieldRules::default());
+    let mut all = RuleSpec::default();
+    all.actions.request = Some(fields(Message::Request, 1));
+    all.actions.response = Some(fields(Message::Response, 1));
+    let set = RuleSet::new([exception, all].into()).expect("rules");
+    let place = Place {
+        listener: None,
+        mode: ListenerMode::Gateway,
+        method: Method::Get,
+        client: None,
+    };
+    let matched = |host: &str| set.matched(set.applicable(&place), host.as_bytes(), "/");
+    let (excepted, other) = (matched("a.example"), matched("b.example"));
+    assert_eq!(set.outcome(excepted).request, None);
+    assert_eq!(set.response(excepted, 200, b""), None);
+    assert!(set.outcome(other).request.is_some());
+    assert!(set.response(other, 200, b"").is_some());
+}
+
+#[test]
+fn request_without_a_client_is_for_no_rule_with_networks() {
+    let mut rule = RuleSpec::default();
+    rule.matchers.client = parsed(&["0.0.0.0/0", "::/0"]);
+    rule.actions.bypass = Some(true);
+    let set = RuleSet::new([rule].into()).expect("rules");
+    let place = Place {
+        listener: None,
+        mode: ListenerMode::Forward,
+        method: Method::Get,
+        client: None,
+    };
+    assert!(set.applicable(&place).is_empty());
+}

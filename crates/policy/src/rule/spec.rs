@@ -1,0 +1,84 @@
+//! One rule as it is configured.
+
+use super::fields::FieldRules;
+use super::matchers::Matchers;
+use alloc::boxed::Box;
+use weir_semantics::words;
+
+/// Most bytes of the text with which a request is denied.
+pub const DENY_BYTES_MAX: usize = 512;
+
+/// One rule: what it is for, and what it does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RuleSpec {
+    /// What messages call it.
+    pub name: Box<str>,
+    /// What it is for.
+    pub matchers: Matchers,
+    /// What it does.
+    pub actions: Actions,
+}
+
+/// What a rule does. Of the rules that are for a request, the first that has an action decides that
+/// action.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Actions {
+    /// Answer with 403; the text is for the client.
+    pub deny: Option<Denial>,
+    /// Send the request past the cache: nothing is looked up, and nothing is stored.
+    pub bypass: Option<bool>,
+    /// Changes of the request, before anything is decided by its fields.
+    pub request: Option<FieldRules>,
+    /// Changes of the response for its client, behind the store and all modules.
+    pub response: Option<FieldRules>,
+}
+
+/// Whether requests are denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Denial {
+    /// They are, with this text for the client.
+    Text(Box<str>),
+    /// They are not, whatever a later rule says.
+    Off,
+}
+
+words! {
+    /// What a rule can do, by the keys of the configuration.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Action {
+        /// The request is answered with 403.
+        Deny = "deny",
+        /// The request is sent past the cache.
+        Bypass = "bypass",
+        /// The request is changed.
+        Request = "request",
+        /// The response is changed for its client.
+        Response = "response",
+    }
+}
+
+impl Action {
+    /// Whether it is decided before there is a response.
+    #[must_use]
+    pub const fn is_of_request(self) -> bool {
+        !matches!(self, Self::Response)
+    }
+}
+
+impl Actions {
+    /// Whether there is such an action.
+    #[must_use]
+    pub const fn has(&self, action: Action) -> bool {
+        match action {
+            Action::Deny => self.deny.is_some(),
+            Action::Bypass => self.bypass.is_some(),
+            Action::Request => self.request.is_some(),
+            Action::Response => self.response.is_some(),
+        }
+    }
+
+    /// The actions that there are.
+    pub fn iter(&self) -> impl Iterator<Item = Action> {
+        Action::ALL.into_iter().filter(|action| self.has(*action))
+    }
+}
