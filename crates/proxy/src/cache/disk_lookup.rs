@@ -10,16 +10,11 @@ use crate::request::vary::selecting_digest;
 use crate::send::heads::stored_fields;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::timeout;
 use weir_measure::{DiskLookupEnd, Metric};
 use weir_policy::{Missing, Transaction};
 use weir_store::{DiskLookup, DiskLookupResult, StoredResponse, Unusable, VaryRule};
 use weir_wire::LineBuffer;
-
-/// How long a look-up on disk may take: a busy rotating disk answers within it, and a next hop that
-/// is slower than that is rare. Beyond it the request is a miss.
-const LOOK_UP_WAIT: Duration = Duration::from_millis(500);
 
 /// Looks for a response to a request that memory has none for; returns how the request is answered.
 pub(crate) async fn run(exchange: &mut RequestState, missing: Missing) -> Plan {
@@ -74,7 +69,7 @@ pub(crate) fn keeps_to_targeted(exchange: &RequestState, response: &StoredRespon
     chosen.is_none_or(|(_, directives)| response.facts.keep_to(&directives))
 }
 
-/// `None` if that took too long.
+/// `None` if that took longer than `disk.lookup_wait`.
 async fn look_up(exchange: &RequestState) -> Option<DiskLookupResult> {
     let worker = &exchange.worker;
     let store = &worker.shared.store;
@@ -88,7 +83,8 @@ async fn look_up(exchange: &RequestState) -> Option<DiskLookupResult> {
     let (fields, key) = (exchange.request.fields(), exchange.variant_key());
     let selecting = |rule: &VaryRule| selecting_digest(store.secret(), key, rule, &fields);
     let looking_up = lookup.run(worker.now(), &selecting);
-    timeout(LOOK_UP_WAIT, looking_up).await.ok()
+    let wait = exchange.settings.config.disk.lookup_wait.as_duration();
+    timeout(wait, looking_up).await.ok()
 }
 
 /// The response that was found cannot be read, and nothing of it was sent: it is dropped, and the

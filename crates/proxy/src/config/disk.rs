@@ -4,6 +4,7 @@ use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::text::{BadValue, Form, choice, text_value};
+use crate::config::values::time::span::Span;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -24,6 +25,11 @@ table! {
         /// The largest response on disk, content. The only limit is the size of the store: a
         /// response is written while it arrives and needs no more memory than a small one.
         largest_response: ByteSize = ByteSize::from_gib(4096), from ByteSize::from_kib(1), to ByteSize::from_gib(4096);
+        /// Time that a look-up on disk may take, from the request until the head of the response
+        /// is read. Beyond it the request is a miss, and the response is asked of the next hop. The
+        /// default is more than a busy rotating disk takes; a longer time is for origins that take
+        /// longer than a disk at its limit, or are to be asked for nothing that is stored.
+        lookup_wait: Span = Span::from_millis(500), from Span::from_millis(10), to Span::from_mins(5);
         /// When bytes are verified by their checksums: when they are read from the device, or at
         /// every use. Bytes that were verified and stayed in memory are as safe as other memory;
         /// `always` also guards against errors there.

@@ -3,11 +3,12 @@
 
 use super::faulty_files::ReadFault;
 use super::setup::{DiskSetup, is_from_disk};
-use crate::support::{PATIENCE, Representation};
+use crate::support::{PATIENCE, Representation, span};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Instant;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 use weir_measure::Metric;
-use weir_proxy::config::{Listener, ListenerKind, Member};
+use weir_proxy::config::{Config, Listener, ListenerKind, Member};
 
 /// Small enough to be read and verified before anything was promised.
 fn small(number: u64) -> Representation {
@@ -21,7 +22,16 @@ fn large(number: u64) -> Representation {
 
 /// What is stored, and nothing of it in memory.
 fn stored(small_ones: u64, large_ones: u64) -> DiskSetup {
-    let mut setup = DiskSetup::faulty(|_| {});
+    stored_with(|_| {}, small_ones, large_ones)
+}
+
+/// The same with a change of the configuration.
+fn stored_with(
+    change: impl Fn(&mut Config) + 'static,
+    small_ones: u64,
+    large_ones: u64,
+) -> DiskSetup {
+    let mut setup = DiskSetup::faulty(change);
     for number in 0..small_ones {
         setup.store_whole(&small(number));
     }
@@ -154,6 +164,35 @@ fn partly_loaded_index_serves_its_entries_and_keeps_later_changes() {
     setup.hit_on_disk(&next);
     setup.hit_on_disk(&old(2).next(10));
     assert!(is_from_disk(&setup.hit(&old(1), "")));
+}
+
+#[test]
+fn look_up_that_takes_longer_than_its_wait_is_a_miss() {
+    let setup = stored_with(|config| config.disk.lookup_wait = span("10ms"), 1, 0);
+    setup.fault(ReadFault::Hangs(String::new()));
+    let response = setup.ask_either(&small(0));
+    assert!(response.is_whole && !response.is_from_disk);
+    setup.fault(ReadFault::None);
+}
+
+#[test]
+fn look_up_waits_for_a_slow_disk_as_long_as_is_set_and_asks_no_origin() {
+    let setup = stored_with(|config| config.disk.lookup_wait = span("5min"), 1, 0);
+    setup.fault(ReadFault::Hangs(String::new()));
+    let mut client = setup.proxy().client();
+    client.send(small(0).get(""));
+    setup.wait_until_a_read_hangs();
+    std::thread::scope(|scope| {
+        let (answers, answer) = mpsc::channel();
+        scope.spawn(move || answers.send(client.read_response()));
+        // longer than it waits by default
+        let none = answer.recv_timeout(Duration::from_secs(1));
+        assert!(none.is_err() && !setup.origin.is_touched());
+        setup.fault(ReadFault::None);
+        let response = answer.recv_timeout(PATIENCE).expect("an answer");
+        small(0).check_whole(&response);
+        assert!(is_from_disk(&response));
+    });
 }
 
 #[test]
