@@ -21,7 +21,9 @@ use weir_policy::connections::HopId;
 use weir_policy::route::{Choice, NodeKey, Outcome, Routes, Why};
 use weir_semantics::ProxyError;
 
-pub(crate) use lateral::{Decline, LateralAnswer, LateralFetch, PeerSource, places_behind};
+pub(crate) use lateral::{
+    ChosenNode, Decline, LateralAnswer, LateralFetch, PeerSource, places_behind,
+};
 pub(crate) use proxy_hop::ProxyHop;
 use route_request::{HopTable, Outstanding, ResponseTimer, RouteHop, Timing};
 
@@ -88,12 +90,20 @@ struct OfRoute {
 impl NextHop {
     /// The next hop of an exchange; the answer to give if there is none.
     pub(crate) fn of(exchange: &RequestState) -> Result<Self, Answer> {
-        Self::after(exchange, &Tried::default())
+        Self::at(exchange, ChosenNode::take(exchange), &Tried::default())
     }
 
     /// The same, after those in `tried` did not answer.
     pub(crate) fn after(exchange: &RequestState, tried: &Tried) -> Result<Self, Answer> {
-        let (peer, node_choice) = PeerSource::of(exchange, &tried.peers);
+        Self::at(exchange, PeerSource::of(exchange, &tried.peers), tried)
+    }
+
+    /// At the node that is chosen, if there is one.
+    fn at(
+        exchange: &RequestState,
+        (peer, node_choice): (Option<PeerSource>, Option<Why>),
+        tried: &Tried,
+    ) -> Result<Self, Answer> {
         let next_hop = match peer {
             Some(peer) => {
                 // an address that this node would not reach is not reached by another one

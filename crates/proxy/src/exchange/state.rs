@@ -7,7 +7,7 @@ use crate::client::peer_listener::PeerSeal;
 use crate::cluster::{Counted, Maker};
 use crate::config::Span;
 use crate::exchange::next_hop::route_request::ResponseTimer;
-use crate::exchange::next_hop::{LateralFetch, NextHop, ProxyHop};
+use crate::exchange::next_hop::{ChosenNode, LateralFetch, NextHop, ProxyHop};
 use crate::fetch::collapse::Leader;
 use crate::fetch::missing_range::MissingRange;
 use crate::log::client::{ForPeers, RequestClient};
@@ -21,6 +21,7 @@ use crate::send::heads::ServedForm;
 use crate::settings::Settings;
 use crate::settings::hooks::Hooks;
 use crate::worker::core::Worker;
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::LocalResponse;
@@ -117,6 +118,8 @@ pub(crate) struct RequestState {
     pub(crate) expected: Option<ExpectedResponse>,
     /// What the disk has of other variants.
     pub(crate) disk_variants: Option<DiskVariants>,
+    /// The node of the cluster that was chosen before it is forwarded, if one was.
+    pub(crate) chosen_node: Cell<Option<Box<ChosenNode>>>,
     /// The request to another node of the cluster, if one was sent for it last.
     pub(crate) lateral: Option<LateralFetch>,
     /// The parent or sibling that it was sent to last, if it was.
@@ -160,6 +163,7 @@ impl RequestState {
             leader: None,
             expected: None,
             disk_variants: None,
+            chosen_node: Cell::new(None),
             lateral: None,
             proxy: None,
             waits: None,

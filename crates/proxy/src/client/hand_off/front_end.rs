@@ -3,7 +3,7 @@
 use super::node::{ADOPT_TARGET, GO_TARGET};
 use super::{HandOffs, HeldBytes, Message, MoveCount};
 use crate::cluster::Cluster;
-use crate::exchange::next_hop::PeerSource;
+use crate::exchange::next_hop::ChosenNode;
 use crate::exchange::state::{Plan, RequestState};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
@@ -89,7 +89,11 @@ impl<'m> Moving<'m> {
         });
         judged.ok()?;
         // last: a choice is counted, and may change the next one
-        let place = PeerSource::of(exchange, &[]).0?.place();
+        let chosen = ChosenNode::of(exchange);
+        let place = chosen.place();
+        // if the connection stays, the request is forwarded there
+        exchange.chosen_node.set(Some(Box::new(chosen)));
+        let place = place?;
         let machine = cluster.hop(place).host.parse().ok()?;
         Some(Self {
             worker: &exchange.worker,

@@ -157,6 +157,43 @@ impl PeerSource {
     }
 }
 
+/// The node that was chosen for a request before it is forwarded: a choice is counted, and may
+/// change the next one, so that there is one for a request.
+pub(crate) struct ChosenNode {
+    node: Option<PeerSource>,
+    why: Option<Why>,
+    /// Of which request it was chosen.
+    handling: Handling,
+}
+
+impl ChosenNode {
+    /// Chooses it.
+    pub(crate) fn of(exchange: &RequestState) -> Self {
+        let (node, why) = PeerSource::of(exchange, &[]);
+        Self {
+            node,
+            why,
+            handling: exchange.tx.verdict().handling,
+        }
+    }
+
+    /// That which was chosen for `exchange` before, or another one if that is another request now.
+    pub(crate) fn take(exchange: &RequestState) -> (Option<PeerSource>, Option<Why>) {
+        let chosen = exchange.chosen_node.take().filter(|chosen| {
+            chosen.handling == exchange.tx.verdict().handling && is_shared(exchange)
+        });
+        match chosen {
+            Some(chosen) => (chosen.node, chosen.why),
+            None => PeerSource::of(exchange, &[]),
+        }
+    }
+
+    /// Its place in the cluster; `None` if the origin is asked from here.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.node.as_ref().map(PeerSource::place)
+    }
+}
+
 /// A request to another node.
 pub(crate) struct LateralFetch {
     source: PeerSource,
