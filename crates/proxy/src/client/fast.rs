@@ -4,7 +4,7 @@
 //! as a [`RequestState`], and so does every request if a phase is hooked. Modules are called on it
 //! ([`with_modules`]) as long as they wait for nothing.
 
-use super::peer_listener::{PeerSeal, is_bare, seal_refusal};
+use super::peer_listener::{PeerSeal, lacks_content, seal_refusal};
 use super::with_modules;
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::variants::{self, Choice};
@@ -680,7 +680,7 @@ fn refuse(
     let is_first = !receiver.client.is_reused();
     report::count(worker.counters(), is_first, &verdict, &log);
     report::count_phases(worker.counters(), log.reached());
-    let is_bare = head.is_some_and(is_bare);
+    let lacks_content = head.is_some_and(lacks_content);
     ServedRequest {
         log,
         verdict,
@@ -688,7 +688,7 @@ fn refuse(
         request: received,
         response: before..before + head_of(&out[before..], content_bytes).len(),
         end: out.len(),
-        request_content_bytes: is_bare.then_some(0),
+        request_content_bytes: lacks_content.then_some(0),
         lacks_host: head.is_some_and(|head| {
             head.target.starts_with('/') && line_named(head.fields, "host").is_none()
         }),

@@ -112,7 +112,7 @@ impl PeerListener {
     ) -> Result<&Rc<ListenerFacts>, Refusal> {
         let facts = self.facts(settings, head)?;
         let method = Method::parse(head.method);
-        let is_plain = matches!(method, Method::Get | Method::Head) && is_bare(head);
+        let is_plain = matches!(method, Method::Get | Method::Head) && lacks_content(head);
         if !is_plain {
             let text =
                 "members ask each other for what may be stored: by GET or HEAD, without content";
@@ -170,7 +170,7 @@ fn answer_state(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>, out: &mut V
     let Some(asked) = asked.filter(|_| (head.method, head.target) == ("GET", STATE_TARGET)) else {
         return false;
     };
-    let Some(cluster) = receiver.settings.cluster().filter(|_| is_bare(head)) else {
+    let Some(cluster) = receiver.settings.cluster().filter(|_| lacks_content(head)) else {
         return false;
     };
     if cluster.asker(&asked, head) != Asker::Member {
@@ -304,7 +304,7 @@ fn message_of(
 }
 
 /// Whether a request has no content.
-pub(crate) fn is_bare(head: &RequestHead<'_, '_>) -> bool {
+pub(crate) fn lacks_content(head: &RequestHead<'_, '_>) -> bool {
     let body = request_body(head.version, head.fields);
     matches!(body, Ok(BodyLength::None | BodyLength::Exact(0)))
 }
