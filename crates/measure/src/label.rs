@@ -386,6 +386,30 @@ labels! {
         Message = "message",
     }
 
+    /// Why a front end did not hand a connection over: the words and meanings of
+    /// `weir_policy::connections::hand_off::Stay`.
+    HandOffRefusal {
+        /// No other node is chosen for the request.
+        Own = "own",
+        /// It is not to the address of the service, which all machines have.
+        Address = "address",
+        /// It is encrypted, with keys that this process has.
+        Tls = "tls",
+        /// The request is neither GET nor HEAD, has content, awaits an interim response, or leaves
+        /// HTTP.
+        Content = "content",
+        /// It is handed over with its first request alone.
+        Later = "later",
+        /// The client has not acknowledged more than may travel.
+        Unacknowledged = "unacknowledged",
+        /// Too many connections are being handed over, or are at other nodes.
+        TooMany = "too-many",
+        /// Its state does not permit it: one side has closed it, or the client sent more meanwhile.
+        State = "state",
+        /// The chosen node does not take it, or does not answer.
+        Node = "node",
+    }
+
     /// Why a request waited for a next-hop connection: the words of the connection policy, and one
     /// of the driver's own.
     WaitReason {
@@ -570,6 +594,7 @@ mod tests {
         check::<HopOutcome>();
         check::<DnsOutcome>();
         check::<PeerRefusal>();
+        check::<HandOffRefusal>();
         check::<Unrecorded>();
         check::<ModuleFault>();
         check::<ModuleRequestEnd>();

@@ -32,9 +32,10 @@ pub mod snapshot;
 pub use counters::Counters;
 pub use histogram::{BUCKETS, Histogram, HistogramSnapshot, RESPONSE_TIME_HELP, bucket_limit_us};
 pub use label::{
-    Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, ModuleFault,
-    ModuleRequestEnd, NotStored, OpenReason, PeerRefusal, ReloadOutcome, RequestPhase, Reuse,
-    RouteChoice, Source, StatusClass, Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
+    Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome, Joined, Label,
+    Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason, PeerRefusal, ReloadOutcome,
+    RequestPhase, Reuse, RouteChoice, Source, StatusClass, Supply, Unrecorded, Verdict, WaitEnd,
+    WaitReason,
 };
 pub use merge::Merge;
 pub use metric::{Family, Kind, LabelSet, Metric, SLOTS};

@@ -5,9 +5,10 @@
 //! counter is adding a row.
 
 use crate::label::{
-    Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, ModuleFault,
-    ModuleRequestEnd, NotStored, OpenReason, PeerRefusal, ReloadOutcome, RequestPhase, Reuse,
-    RouteChoice, StatusClass, Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
+    Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome, Joined, Label,
+    Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason, PeerRefusal, ReloadOutcome,
+    RequestPhase, Reuse, RouteChoice, StatusClass, Supply, Unrecorded, Verdict, WaitEnd,
+    WaitReason,
 };
 
 /// Whether a number only grows.
@@ -339,8 +340,12 @@ table! {
     PeerStateFailures, Counter, "weir_peer_state_failures_total", "messages";
     /// Connections of clients that this front end has handed over to nodes.
     HandOffs, Counter, "weir_hand_offs_total", "connections";
-    /// Connections that were to be handed over and stayed: their requests were forwarded.
-    HandOffsRefused, Counter, "weir_hand_offs_refused_total", "connections";
+    /// Connections that this front end did not hand over with their first request, which was to be
+    /// forwarded, by the reason: the request was forwarded.
+    HandOffsRefused(reason: HandOffRefusal), Counter, "weir_hand_offs_refused_total", "connections";
+    /// Connections that were to be handed over and are lost: the node was not told to go on with
+    /// them, or did not say that it does.
+    HandOffsLost, Counter, "weir_hand_offs_lost_total", "connections";
     /// Connections that this node has taken over from a front end.
     ConnectionsAdopted, Counter, "weir_connections_adopted_total", "connections";
     /// Memory of what is known of what nodes hold, this one included.

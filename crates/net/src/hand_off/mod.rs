@@ -4,8 +4,10 @@
 //! * [`repair`]: a connection is taken out of one kernel and given to another (`TCP_REPAIR`, made
 //!   for the checkpoints of CRIU).
 //! * [`steering`]: packets of the client are led to the machine that has the connection (nftables).
+//! * [`moving`]: both together, in the steps that the policy decides.
 //!
-//! Both take `CAP_NET_ADMIN`.
+//! All take `CAP_NET_ADMIN`.
 
+pub mod moving;
 pub mod repair;
 pub mod steering;

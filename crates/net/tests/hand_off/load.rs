@@ -1,13 +1,13 @@
 //! Many connections that are handed over while they are used.
 
 use crate::machines::{Network, v4};
-use crate::mover::Mover;
+use crate::mover::{Failure, Mover};
 use crate::pattern::{self, wait_until};
 use std::io::{self, Read as _};
 use std::net::{SocketAddrV4, TcpStream};
 use weir_net::flow::unacknowledged_bytes;
 use weir_net::hand_off::steering::Steering;
-use weir_policy::connections::hand_off::Stay;
+use weir_policy::connections::hand_off::{MoveEnd, Stay};
 use xtask::namespace::is_permitted;
 
 const CONNECTIONS: usize = 1000;
@@ -22,8 +22,8 @@ const REQUEST_BYTES: usize = 100;
 const EARLY_BYTES: usize = 20_000;
 const LATE_BYTES: usize = 20_000;
 
-/// Of so many moves the node of one fails before it goes on with the connection.
-const DEATH_EACH: usize = 10;
+/// Of so many moves the node of one fails before it says that it has adopted the connection.
+const FAILURE_EACH: usize = 10;
 
 struct Connection {
     client: TcpStream,
@@ -36,7 +36,7 @@ struct Connection {
 
 impl Connection {
     /// A batch of pipelined requests and their responses, with a move between.
-    fn round(&mut self, mover: &Mover<'_>, to: usize, dies: bool) {
+    fn round(&mut self, mover: &Mover<'_>, to: usize, fails: bool) {
         let (from, batch) = (self.requests, PIPELINED * REQUEST_BYTES);
         self.requests += batch;
         pattern::write(&self.client, from..self.requests);
@@ -46,13 +46,14 @@ impl Connection {
         let written = self.responses + EARLY_BYTES;
         pattern::write(&server, self.responses..written);
         let again = pattern::bytes(from..from + read);
-        let server = match dies {
+        let server = match fails {
             true => {
-                let stayed = mover.attempt(self.flow, server, &again, (to, true));
+                let failure = Failure::BeforeAnswer;
+                let (server, end) = mover.attempt(self.flow, server, &again, (to, failure));
                 // the client may have sent something before its packets were held
-                let stay = stayed.1.expect("it stays");
-                assert!(matches!(stay, Stay::Node | Stay::State), "{stay:?}");
-                mover.hand_over(self.flow, stayed.0, &again, to)
+                let stays = [Stay::Node, Stay::State].map(MoveEnd::Stays);
+                assert!(stays.contains(&end), "{end:?}");
+                mover.hand_over(self.flow, server.expect("it stays"), &again, to)
             }
             false => mover.hand_over(self.flow, server, &again, to),
         };
@@ -116,7 +117,7 @@ fn thousand_pipelined_connections_survive_five_moves_each_with_every_byte() {
                     for (place, connection) in connections.iter_mut().enumerate() {
                         // to each of the three nodes in turn, never to the one that has it
                         let to = (share + place + number) % 3 + 1;
-                        connection.round(mover, to, (place + number) % DEATH_EACH == 0);
+                        connection.round(mover, to, (place + number) % FAILURE_EACH == 0);
                     }
                 }
             });

@@ -1,12 +1,14 @@
-//! A front end that hands connections over, as `policy` says.
+//! A front end that hands connections over.
 
-use crate::machines::{Network, own_address};
+use crate::machines::{Machine, Network, own_address};
 use crate::pattern::WAIT_MAX;
 use std::net::{SocketAddrV4, TcpStream};
+use std::os::fd::AsFd as _;
 use std::time::Instant;
+use weir_net::hand_off::moving::{self, HandedConnection, Receiver};
 use weir_net::hand_off::repair::{ConnectionState, FrozenConnection};
 use weir_net::hand_off::steering::Steering;
-use weir_policy::connections::hand_off::{Move, MoveCommand, MoveEvent, Stay};
+use weir_policy::connections::hand_off::{MoveEnd, Stay};
 
 pub(crate) fn wait<T>(what: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -19,12 +21,47 @@ pub(crate) struct Mover<'n> {
     pub(crate) steering: &'n Steering,
 }
 
-/// A connection that is being handed over.
-struct Moving {
-    stream: Option<TcpStream>,
-    frozen: Option<FrozenConnection>,
+/// When the machine fails that is to go on with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    Never,
+    /// It has adopted the connection, and has not said so.
+    BeforeAnswer,
+    /// It has said so, and is not told to go on.
+    BeforeGo,
+}
+
+struct Node<'n> {
+    machine: &'n Machine,
+    failure: Failure,
     adopted: Option<FrozenConnection>,
-    stay: Option<Stay>,
+    /// When it goes on with it.
+    stream: Option<TcpStream>,
+}
+
+impl Receiver for Node<'_> {
+    fn reserve(&mut self, _: &ConnectionState) -> bool {
+        true
+    }
+
+    async fn adopt(&mut self, state: &ConnectionState) -> bool {
+        let mut message = Vec::new();
+        state.encode(&mut message);
+        let state = ConnectionState::decode(&message).expect("a state");
+        let adopt = || FrozenConnection::adopt(state).ok();
+        let adopted = self.machine.run(adopt);
+        self.adopted = adopted.filter(|_| self.failure != Failure::BeforeAnswer);
+        self.adopted.is_some()
+    }
+
+    async fn go(&mut self) -> bool {
+        let adopted = self.adopted.take().expect("an adopted one");
+        if self.failure == Failure::BeforeGo {
+            return false;
+        }
+        self.stream = Some(adopted.thaw().expect("a connection"));
+        true
+    }
 }
 
 impl Mover<'_> {
@@ -38,113 +75,45 @@ impl Mover<'_> {
     ) -> TcpStream {
         let began = Instant::now();
         loop {
-            match self.attempt(flow, stream, read, (to, false)) {
-                (stream, None) => return stream,
+            match self.attempt(flow, stream, read, (to, Failure::Never)) {
+                (Some(stream), MoveEnd::HandedOver) => return stream,
                 // a packet was under way: the last ones have arrived next time
-                (given_back, Some(Stay::State)) => stream = given_back,
-                (_, Some(stay)) => panic!("{stay:?}"),
+                (Some(given_back), MoveEnd::Stays(Stay::State)) => stream = given_back,
+                (_, end) => panic!("{end:?}"),
             }
             assert!(began.elapsed() < WAIT_MAX);
         }
     }
 
-    /// Tries it once; with why it stays, if it does. With `dies` the machine ends when it has
-    /// adopted the connection, and before it says so.
+    /// Tries it once; where it goes on, if it does, and what became of it.
     pub(crate) fn attempt(
         &self,
         flow: SocketAddrV4,
         stream: TcpStream,
         read: &[u8],
-        (to, dies): (usize, bool),
-    ) -> (TcpStream, Option<Stay>) {
-        let (mut step, mut commands) = Move::begin();
-        let mut moving = Moving {
-            stream: Some(stream),
-            frozen: None,
+        (to, failure): (usize, Failure),
+    ) -> (Option<TcpStream>, MoveEnd) {
+        let mut node = Node {
+            machine: &self.network.machines[to],
+            failure,
             adopted: None,
-            stay: None,
+            stream: None,
         };
-        loop {
-            let mut event = None;
-            for command in commands {
-                event = self.carry_out(*command, &mut moving, (flow, read, to, dies));
-            }
-            match event {
-                Some(event) => commands = step.handle(event),
-                None => {
-                    assert!(step.is_over());
-                    return (moving.stream.expect("one of them"), moving.stay);
-                }
-            }
-        }
-    }
-
-    fn carry_out(
-        &self,
-        command: MoveCommand,
-        moving: &mut Moving,
-        (flow, read, to, dies): (SocketAddrV4, &[u8], usize, bool),
-    ) -> Option<MoveEvent> {
-        let either = |is_so, event, other| Some(if is_so { event } else { other });
-        match command {
-            MoveCommand::Hold => {
-                let held = wait(self.steering.hold(flow)).is_ok();
-                either(held, MoveEvent::Held, MoveEvent::NotHeld)
-            }
-            MoveCommand::Freeze => {
-                let stream = moving.stream.take().expect("a connection");
-                match FrozenConnection::freeze(stream, read) {
-                    Ok(frozen) => {
-                        moving.frozen = Some(frozen);
-                        Some(MoveEvent::Frozen)
-                    }
-                    Err((stream, _)) => {
-                        moving.stream = Some(stream);
-                        Some(MoveEvent::NotFrozen)
-                    }
-                }
-            }
-            MoveCommand::Send => {
-                let mut message = Vec::new();
-                let frozen = moving.frozen.as_ref().expect("a frozen one");
-                frozen.state().encode(&mut message);
-                let state = ConnectionState::decode(&message).expect("a state");
-                let adopt = || FrozenConnection::adopt(state).ok();
-                moving.adopted = self.network.machines[to].run(adopt).filter(|_| !dies);
-                let is_there = moving.adopted.is_some();
-                either(is_there, MoveEvent::Adopted, MoveEvent::NotAdopted)
-            }
-            MoveCommand::Look => {
-                let frozen = moving.frozen.as_ref().expect("a frozen one");
-                let is_so = frozen.is_unchanged().expect("under repair");
-                either(is_so, MoveEvent::Unchanged, MoveEvent::Changed)
-            }
-            MoveCommand::Steer => {
-                let steered = wait(self.steering.steer(flow, own_address(to))).is_ok();
-                either(steered, MoveEvent::Steered, MoveEvent::NotSteered)
-            }
-            MoveCommand::Drop => {
-                moving.frozen = None;
-                None
-            }
-            MoveCommand::Go => {
-                let adopted = moving.adopted.take().expect("an adopted one");
-                moving.stream = Some(adopted.thaw().expect("a connection"));
-                None
-            }
-            MoveCommand::Thaw => {
-                let frozen = moving.frozen.take().expect("a frozen one");
-                moving.stream = Some(frozen.thaw().expect("a connection"));
-                None
-            }
-            MoveCommand::Release => {
-                wait(self.steering.release(flow)).expect("a released flow");
-                None
-            }
-            MoveCommand::Forward(stay) => {
-                moving.stay = Some(stay);
-                None
-            }
+        let connection = HandedConnection {
+            flow,
+            socket: stream.as_fd(),
+            read,
+        };
+        let end = wait(moving::hand_over(
+            self.steering,
+            connection,
+            own_address(to),
+            &mut node,
+        ));
+        match end {
+            MoveEnd::HandedOver => (node.stream, end),
+            MoveEnd::Stays(_) => (Some(stream), end),
+            MoveEnd::Lost => (None, end),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Connections whose packets a front end leads to the machine that has them.
 
 use crate::machines::{Machine, Network, SERVICE, own_address, v4};
-use crate::mover::{Mover, wait};
+use crate::mover::{Failure, Mover, wait};
 use crate::pattern::{self, WAIT_MAX, wait_until};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{self, Read as _, Write as _};
@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::task::LocalSet;
 use weir_net::flow::unacknowledged_bytes;
 use weir_net::hand_off::steering::Steering;
+use weir_policy::connections::hand_off::MoveEnd;
 use xtask::command::output;
 use xtask::namespace::is_permitted;
 use xtask::need;
@@ -112,6 +113,31 @@ fn packets_that_are_neither_held_nor_steered_are_answered_by_this_machine() {
     let error = client.read(&mut [0]).expect_err("a reset");
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     drop(server);
+}
+
+#[test]
+fn connection_whose_node_is_not_told_to_go_on_is_reset_with_the_next_packet() {
+    if !is_permitted() {
+        return;
+    }
+    let Accepted {
+        network,
+        steering,
+        mut client,
+        server,
+        flow,
+    } = Accepted::new(2);
+    let mover = Mover {
+        network: &network,
+        steering: &steering,
+    };
+    let (server, end) = mover.attempt(flow, server, b"", (1, Failure::BeforeGo));
+    assert_eq!(end, MoveEnd::Lost);
+    assert!(server.is_none());
+    client.write_all(b"x").expect("open");
+    client.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
+    let error = client.read(&mut [0]).expect_err("a reset");
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
 }
 
 #[test]

@@ -8,11 +8,11 @@
 //!
 //! [`Move`] is what the machine does that has the connection. Until the client's packets are
 //! steered elsewhere, each failure leads back: the connection goes on here, and its request is
-//! forwarded.
+//! forwarded. Then one failure is left: the node is not told to go on. That connection is lost.
 
-use weir_semantics::words;
+use weir_semantics::{Method, words};
 
-/// Moves that a machine has under way at once.
+/// Connections that a machine hands over at once.
 pub const MOVES_MAX: usize = 4096;
 
 words! {
@@ -32,9 +32,12 @@ words! {
     pub enum Stay {
         /// No other node is chosen for the request.
         Own = "own",
+        /// It is not to the address of the service, which all machines have.
+        Address = "address",
         /// It is encrypted, with keys that this process has.
         Tls = "tls",
-        /// The request has content, awaits an interim response, or leaves HTTP.
+        /// The request is neither GET nor HEAD, has content, awaits an interim response, or leaves
+        /// HTTP.
         Content = "content",
         /// It is handed over with its first request alone.
         Later = "later",
@@ -52,36 +55,55 @@ words! {
 /// A request whose head was read, with nothing of its response sent, and its connection.
 #[derive(Clone, Copy, Debug)]
 pub struct HandOffRequest {
-    /// Another machine than the one that has the connection is chosen for it.
-    pub is_for_other: bool,
+    /// The connection is to the address of the service, which all machines have.
+    pub is_to_service: bool,
     /// The connection is encrypted.
     pub is_tls: bool,
-    /// It has no content, no `Expect` and no `Upgrade`, and is not `CONNECT`.
-    pub is_bare: bool,
+    /// The method.
+    pub method: Method,
+    /// It has content, if only of no bytes in chunks.
+    pub has_content: bool,
+    /// It has `Expect` (RFC 9110 §10.1.1).
+    pub has_expectation: bool,
+    /// It requests to switch protocols (RFC 9110 §7.8).
+    pub is_upgrade: bool,
     /// The connection has had a request before, here or elsewhere.
     pub is_later: bool,
     /// Bytes of earlier responses that the client has not acknowledged.
     pub unacknowledged_bytes: usize,
     /// How many of them may travel.
     pub unacknowledged_bytes_max: usize,
-    /// Connections that are being handed over.
-    pub moves: usize,
+    /// Other connections that this machine is handing over.
+    pub other_moves: usize,
+}
+
+impl HandOffRequest {
+    /// Whether the node can read the request again and answer it: nothing follows the head, and
+    /// nothing comes between it and the response.
+    const fn is_head_alone(&self) -> bool {
+        matches!(self.method, Method::Get | Method::Head)
+            && !self.has_content
+            && !self.has_expectation
+            && !self.is_upgrade
+    }
 }
 
 impl HandOffKind {
-    /// Whether the connection is handed over to the machine that is chosen for a request.
+    /// Whether the connection may be handed over to the node that is chosen for a request. To be
+    /// asked before one is chosen: a choice is counted, and may change the next one. If none is
+    /// chosen, it stays for [`Stay::Own`].
     ///
     /// # Errors
     /// It stays, and why.
     pub fn judge(self, request: &HandOffRequest) -> Result<(), Stay> {
         let unacknowledged = request.unacknowledged_bytes > request.unacknowledged_bytes_max;
         let reasons = [
-            (!request.is_for_other, Stay::Own),
+            (!request.is_to_service, Stay::Address),
             (request.is_tls, Stay::Tls),
-            (!request.is_bare, Stay::Content),
+            (!request.is_head_alone(), Stay::Content),
             (self == Self::Single && request.is_later, Stay::Later),
             (unacknowledged, Stay::Unacknowledged),
-            (request.moves >= MOVES_MAX, Stay::TooMany),
+            (request.other_moves >= MOVES_MAX, Stay::TooMany),
         ];
         let reason = reasons.iter().find(|(holds, _)| *holds);
         reason.map_or(Ok(()), |(_, stay)| Err(*stay))
@@ -99,6 +121,8 @@ pub enum MoveEvent {
     Frozen,
     /// Its state cannot be read.
     NotFrozen,
+    /// It was read, and there is no memory for what is to be sent of it.
+    NoRoom,
     /// The node has adopted it.
     Adopted,
     /// The node does not, or does not answer in time.
@@ -111,6 +135,10 @@ pub enum MoveEvent {
     Steered,
     /// They cannot be led there.
     NotSteered,
+    /// The node goes on with it.
+    WentOn,
+    /// The node does not, or does not say so in time.
+    NotWentOn,
 }
 
 /// What is to be done with it.
@@ -134,8 +162,19 @@ pub enum MoveCommand {
     Thaw,
     /// Drop its packets no longer.
     Release,
-    /// Forward its request, as without hand-off.
-    Forward(Stay),
+    /// Have its packets answered here, where there is no such connection: with a reset.
+    Unsteer,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveEnd {
+    /// The node has it.
+    HandedOver,
+    /// It goes on here, and its request is forwarded: why.
+    Stays(Stay),
+    /// No machine has it: its client is told with its next packet.
+    Lost,
 }
 
 /// A connection that is being handed over.
@@ -149,7 +188,8 @@ enum Step {
     Sending,
     Looking,
     Steering,
-    Over,
+    Telling,
+    Over(MoveEnd),
 }
 
 /// Of one event; carried out in order.
@@ -162,35 +202,36 @@ impl Move {
         (Self(Step::Holding), &[MoveCommand::Hold])
     }
 
-    /// Whether nothing more is to be done.
+    /// What became of it, when nothing more is to be done.
     #[must_use]
-    pub const fn is_over(self) -> bool {
-        matches!(self.0, Step::Over)
+    pub const fn end(self) -> Option<MoveEnd> {
+        match self.0 {
+            Step::Over(end) => Some(end),
+            _ => None,
+        }
     }
 
     /// The outcome of the last command that has one. One of another command changes nothing.
     pub const fn handle(&mut self, event: MoveEvent) -> MoveCommands {
-        use MoveCommand::{Drop, Forward, Freeze, Go, Look, Release, Send, Steer, Thaw};
+        use MoveCommand::{Drop, Freeze, Go, Look, Release, Send, Steer, Thaw, Unsteer};
+        const fn stays(why: Stay) -> Step {
+            Step::Over(MoveEnd::Stays(why))
+        }
         let (step, commands): (Step, MoveCommands) = match (self.0, event) {
             (Step::Holding, MoveEvent::Held) => (Step::Freezing, &[Freeze]),
-            (Step::Holding, MoveEvent::NotHeld) => (Step::Over, &[Forward(Stay::TooMany)]),
+            (Step::Holding, MoveEvent::NotHeld) => (stays(Stay::TooMany), &[]),
             (Step::Freezing, MoveEvent::Frozen) => (Step::Sending, &[Send]),
-            (Step::Freezing, MoveEvent::NotFrozen) => {
-                (Step::Over, &[Release, Forward(Stay::State)])
-            }
+            (Step::Freezing, MoveEvent::NotFrozen) => (stays(Stay::State), &[Release]),
+            (Step::Freezing, MoveEvent::NoRoom) => (stays(Stay::TooMany), &[Thaw, Release]),
             (Step::Sending, MoveEvent::Adopted) => (Step::Looking, &[Look]),
-            (Step::Sending, MoveEvent::NotAdopted) => {
-                (Step::Over, &[Thaw, Release, Forward(Stay::Node)])
-            }
+            (Step::Sending, MoveEvent::NotAdopted) => (stays(Stay::Node), &[Thaw, Release]),
             (Step::Looking, MoveEvent::Unchanged) => (Step::Steering, &[Steer]),
-            (Step::Looking, MoveEvent::Changed) => {
-                (Step::Over, &[Thaw, Release, Forward(Stay::State)])
-            }
+            (Step::Looking, MoveEvent::Changed) => (stays(Stay::State), &[Thaw, Release]),
             // closed before the node goes on: two machines must not send
-            (Step::Steering, MoveEvent::Steered) => (Step::Over, &[Drop, Go]),
-            (Step::Steering, MoveEvent::NotSteered) => {
-                (Step::Over, &[Thaw, Release, Forward(Stay::TooMany)])
-            }
+            (Step::Steering, MoveEvent::Steered) => (Step::Telling, &[Drop, Go]),
+            (Step::Steering, MoveEvent::NotSteered) => (stays(Stay::TooMany), &[Thaw, Release]),
+            (Step::Telling, MoveEvent::WentOn) => (Step::Over(MoveEnd::HandedOver), &[]),
+            (Step::Telling, MoveEvent::NotWentOn) => (Step::Over(MoveEnd::Lost), &[Unsteer]),
             (step, _) => (step, &[]),
         };
         self.0 = step;

@@ -364,8 +364,8 @@ pub(super) fn share(
 
 /// Prepares what it takes to hand connections over, or to take them over.
 fn begin_hand_off(control: &Control, config: &Config) -> Result<(), StartError> {
-    let offs = &control.shared().hand_offs;
-    hand_off::begin(offs, config, member_message::of_hand_off).map_err(|missing| StartError {
+    let hand_offs = &control.shared().hand_offs;
+    hand_off::begin(hand_offs, config, member_message::of_hand_off).map_err(|missing| StartError {
         what: "hand connections over (cluster.mechanism)".into(),
         cause: io::Error::other(missing.join("; ")),
         hint: Some("docs/hand-off.md has what it takes".to_owned()),

@@ -102,8 +102,19 @@ impl Machines {
         self.run(number, &[weir, "serve", "--config", file, "--disk", "off"])
     }
 
+    /// Changes the configuration that was written for the node `name`.
+    fn replace(&self, name: &str, part: &str, by: &str) {
+        let file = self.directory.path().join(format!("{name}.toml"));
+        let text = std::fs::read_to_string(&file).expect("a file");
+        assert!(text.contains(part), "{text}");
+        std::fs::write(&file, text.replace(part, by)).expect("a file");
+    }
+
     fn start(&self, name: &str, number: u8, more: &str) -> Process {
-        let mut command = self.node(name, number, more);
+        self.begin(&mut self.node(name, number, more), number)
+    }
+
+    fn begin(&self, command: &mut Command, number: u8) -> Process {
         let process = Process(command.stderr(Stdio::null()).spawn().expect("weir"));
         self.wait_for(number, ADMIN);
         // it answers when all else has begun
@@ -133,7 +144,7 @@ impl Machines {
         }
     }
 
-    /// A counter of a member.
+    /// A counter of a member, the sum over its labels.
     fn count(&self, number: u8, metric: &str) -> u64 {
         let ask = || {
             let mut stream = TcpStream::connect(ADMIN).expect("the admin interface");
@@ -144,9 +155,15 @@ impl Machines {
             text
         };
         let text = self.machine(number).inside(ask).expect("its network");
-        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-        let value = lines.find(|(name, _)| *name == metric);
-        value.map_or(0, |(_, value)| value.parse().expect("a number"))
+        let lines = text.lines().filter_map(|line| line.split_once(' '));
+        let is_of = |name: &str| {
+            let rest = name.strip_prefix(metric);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('{'))
+        };
+        let values = lines.filter(|(name, _)| is_of(name));
+        values
+            .map(|(_, value)| value.parse::<u64>().expect("a number"))
+            .sum()
     }
 
     /// Requests all files on one connection, pipelined, and compares them.
@@ -258,6 +275,39 @@ fn front_end_hands_connections_over_and_responses_bypass_it() {
     for salt in 0..8 {
         machines.get_all(salt + 1000);
     }
+}
+
+#[test]
+fn connection_that_no_node_takes_is_relayed_and_its_node_chosen_once() {
+    const CONNECTIONS: usize = 3;
+    if !is_permitted() {
+        return;
+    }
+    let machines = Machines::make();
+    let _origin = machines.origin();
+    // members that know nothing of hand-off
+    let mut members = Vec::new();
+    for (name, number) in [("a", 3), ("b", 4)] {
+        let mut command = machines.node(name, number, "");
+        machines.replace(name, "mechanism = \"hand-off\"", "");
+        members.push(machines.begin(&mut command, number));
+    }
+    members.push(machines.start("f", 2, "device = \"e0\""));
+    for salt in 0..CONNECTIONS {
+        machines.get_all(salt);
+    }
+    let connections = u64::try_from(CONNECTIONS).expect("few");
+    let requests = connections * u64::try_from(FILES.len()).expect("few");
+    assert_eq!(machines.count(2, "weir_hand_offs_total"), 0);
+    let all = machines.count(2, "weir_hand_offs_refused_total");
+    assert_eq!(all, connections);
+    // `state` if a packet was under way
+    let refused = |reason: &str| {
+        let metric = format!("weir_hand_offs_refused_total{{reason=\"{reason}\"}}");
+        machines.count(2, &metric)
+    };
+    assert_eq!(refused("node") + refused("state"), connections);
+    assert_eq!(machines.count(2, "weir_node_choices_total"), requests);
 }
 
 #[test]

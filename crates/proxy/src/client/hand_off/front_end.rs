@@ -1,7 +1,7 @@
 //! The front end's side.
 
 use super::node::{ADOPT_TARGET, GO_TARGET};
-use super::{HandOffs, HeldBytes, Message, MoveCount};
+use super::{HandOffs, HeldBytes, Message};
 use crate::cluster::Cluster;
 use crate::exchange::next_hop::ChosenNode;
 use crate::exchange::state::{Plan, RequestState};
@@ -11,211 +11,163 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::AsFd as _;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use tokio::net::TcpStream;
-use weir_measure::Metric;
+use weir_measure::{HandOffRefusal, Metric};
 use weir_net::flow::unacknowledged_bytes;
-use weir_net::hand_off::repair::{FrozenConnection, UNACKNOWLEDGED_BYTES_MAX};
-use weir_net::hand_off::steering::Steering;
-use weir_policy::connections::hand_off::{
-    HandOffKind, HandOffRequest, Move, MoveCommand, MoveEvent, Stay,
-};
+use weir_net::hand_off::moving::{self, HandedConnection, Receiver};
+use weir_net::hand_off::repair::{ConnectionState, UNACKNOWLEDGED_BYTES_MAX};
+use weir_policy::connections::hand_off::{HandOffKind, HandOffRequest, MoveEnd, Stay};
 use weir_policy::route::Place;
-use weir_semantics::Method;
+use weir_semantics::line_named;
 
 /// Hands the connection over to the node that is chosen for its first request; `false` if it stays,
 /// and nothing has happened to it. `read` is all that was read of it.
 pub(crate) async fn hand_over(exchange: &RequestState, stream: &TcpStream, read: &[u8]) -> bool {
-    let worker = &exchange.worker;
-    let offs = &worker.shared.hand_offs;
-    let Some(mut moving) = Moving::of(exchange, offs, stream, read) else {
+    if !matches!(exchange.plan, Plan::Forward { .. }) {
         return false;
-    };
-    let stay = moving.run().await;
-    worker.counters().inc(match stay {
-        None => Metric::HandOffs,
-        Some(_) => Metric::HandOffsRefused,
+    }
+    let end = attempt(exchange, stream, read).await;
+    exchange.worker.counters().inc(match end {
+        MoveEnd::HandedOver => Metric::HandOffs,
+        MoveEnd::Lost => Metric::HandOffsLost,
+        MoveEnd::Stays(stay) => Metric::HandOffsRefused(label(stay)),
     });
-    stay.is_none()
+    !matches!(end, MoveEnd::Stays(_))
 }
 
-/// A connection that is being handed over.
-struct Moving<'m> {
+async fn attempt(exchange: &RequestState, stream: &TcpStream, read: &[u8]) -> MoveEnd {
+    let hand_offs = &exchange.worker.shared.hand_offs;
+    let (_count, other_moves) = hand_offs.begin_move();
+    let flow = match judge(exchange, stream, other_moves) {
+        Ok(flow) => flow,
+        Err(stay) => return MoveEnd::Stays(stay),
+    };
+    let (Some(steering), Some(cluster)) = (hand_offs.steering.get(), exchange.settings.cluster())
+    else {
+        return MoveEnd::Stays(Stay::Own);
+    };
+    let Some((place, machine)) = choose(exchange, &cluster) else {
+        return MoveEnd::Stays(Stay::Own);
+    };
+    let mut node = NodeMessages {
+        worker: &exchange.worker,
+        settings: &exchange.settings,
+        hand_offs,
+        cluster,
+        place,
+        flow,
+        held: None,
+        ticket: String::new(),
+    };
+    let connection = HandedConnection {
+        flow,
+        socket: stream.as_fd(),
+        read,
+    };
+    let end = moving::hand_over(steering, connection, machine, &mut node).await;
+    if end == MoveEnd::Lost {
+        hand_offs.forget_steered(flow, &node.ticket);
+    }
+    end
+}
+
+/// The flow of a connection that may be handed over; why it stays, if it may not.
+fn judge(
+    exchange: &RequestState,
+    stream: &TcpStream,
+    other_moves: usize,
+) -> Result<SocketAddrV4, Stay> {
+    let (Ok(client), Ok(local)) = (stream.peer_addr(), stream.local_addr()) else {
+        return Err(Stay::State);
+    };
+    let SocketAddr::V4(flow) = client else {
+        return Err(Stay::Address);
+    };
+    let service = exchange.worker.shared.hand_offs.service();
+    let request = &exchange.request;
+    HandOffKind::Single.judge(&HandOffRequest {
+        is_to_service: service.map(SocketAddr::V4) == Some(local),
+        is_tls: false,
+        method: request.method,
+        has_content: request.has_content(),
+        has_expectation: line_named(&request.fields(), "expect").is_some(),
+        is_upgrade: request.upgrade,
+        is_later: exchange.client.facts().is_reused(),
+        unacknowledged_bytes: unacknowledged_bytes(stream).ok_or(Stay::State)? as usize,
+        unacknowledged_bytes_max: UNACKNOWLEDGED_BYTES_MAX,
+        other_moves,
+    })?;
+    Ok(flow)
+}
+
+/// The node that is chosen for the request, and its address; `None` if there is none. If the
+/// connection stays, the request is forwarded to the same one.
+fn choose(exchange: &RequestState, cluster: &Cluster) -> Option<(Place, Ipv4Addr)> {
+    let chosen = ChosenNode::of(exchange);
+    let place = chosen.place();
+    exchange.chosen_node.set(Some(Box::new(chosen)));
+    let place = place?;
+    Some((place, cluster.hop(place).host.parse().ok()?))
+}
+
+/// What the node is told of one connection.
+struct NodeMessages<'m> {
     worker: &'m Rc<Worker>,
     settings: &'m Arc<Settings>,
-    offs: &'m HandOffs,
-    steering: &'m Steering,
+    hand_offs: &'m HandOffs,
     cluster: Arc<Cluster>,
     place: Place,
-    machine: Ipv4Addr,
     flow: SocketAddrV4,
-    stream: &'m TcpStream,
-    read: &'m [u8],
-    frozen: Option<FrozenConnection>,
-    /// What `frozen` and its message take.
+    /// What its state and the message with that take.
     held: Option<HeldBytes>,
+    /// By which the node knows it, once it has adopted it.
     ticket: String,
-    _count: MoveCount<'m>,
 }
 
-impl<'m> Moving<'m> {
-    /// `None` if the connection stays.
-    fn of(
-        exchange: &'m RequestState,
-        offs: &'m HandOffs,
-        stream: &'m TcpStream,
-        read: &'m [u8],
-    ) -> Option<Self> {
-        let steering = offs.steering.get()?;
-        let cluster = exchange.settings.cluster()?;
-        if !matches!(exchange.plan, Plan::Forward { .. }) {
-            return None;
-        }
-        let (peer, local) = (stream.peer_addr().ok()?, stream.local_addr().ok()?);
-        let (SocketAddr::V4(flow), SocketAddr::V4(local)) = (peer, local) else {
-            return None;
-        };
-        let request = &exchange.request;
-        let is_bare =
-            matches!(request.method, Method::Get | Method::Head) && !request.has_content();
-        let judged = HandOffKind::Single.judge(&HandOffRequest {
-            is_for_other: offs.service() == Some(local),
-            is_tls: false,
-            is_bare,
-            is_later: exchange.client.facts().is_reused(),
-            unacknowledged_bytes: unacknowledged_bytes(stream)? as usize,
-            unacknowledged_bytes_max: UNACKNOWLEDGED_BYTES_MAX,
-            moves: offs.moves.load(Ordering::Relaxed),
-        });
-        judged.ok()?;
-        // last: a choice is counted, and may change the next one
-        let chosen = ChosenNode::of(exchange);
-        let place = chosen.place();
-        // if the connection stays, the request is forwarded there
-        exchange.chosen_node.set(Some(Box::new(chosen)));
-        let place = place?;
-        let machine = cluster.hop(place).host.parse().ok()?;
-        Some(Self {
-            worker: &exchange.worker,
-            settings: &exchange.settings,
-            offs,
-            steering,
-            cluster,
-            place,
-            machine,
-            flow,
-            stream,
-            read,
-            frozen: None,
-            held: None,
-            ticket: String::new(),
-            _count: offs.begin_move(),
-        })
-    }
-
-    /// Why it stays, if it does.
-    async fn run(&mut self) -> Option<Stay> {
-        let (mut step, mut commands) = Move::begin();
-        let mut stay = None;
-        loop {
-            let mut event = None;
-            for command in commands {
-                if let MoveCommand::Forward(why) = command {
-                    stay = Some(*why);
-                }
-                event = self.carry_out(*command).await;
-            }
-            match event {
-                Some(event) => commands = step.handle(event),
-                None => return stay,
-            }
-        }
-    }
-
-    async fn carry_out(&mut self, command: MoveCommand) -> Option<MoveEvent> {
-        let either = |is_so: bool, event, other| Some(if is_so { event } else { other });
-        match command {
-            MoveCommand::Hold => {
-                let held = self.steering.hold(self.flow).await.is_ok();
-                either(held, MoveEvent::Held, MoveEvent::NotHeld)
-            }
-            MoveCommand::Freeze => {
-                self.freeze();
-                let is_frozen = self.frozen.is_some();
-                either(is_frozen, MoveEvent::Frozen, MoveEvent::NotFrozen)
-            }
-            MoveCommand::Send => {
-                let adopted = self.send().await.is_some();
-                either(adopted, MoveEvent::Adopted, MoveEvent::NotAdopted)
-            }
-            MoveCommand::Look => {
-                let frozen = self.frozen.as_ref();
-                let is_unchanged = frozen.is_some_and(|it| it.is_unchanged().unwrap_or(false));
-                either(is_unchanged, MoveEvent::Unchanged, MoveEvent::Changed)
-            }
-            MoveCommand::Steer => {
-                let steered = self.steering.steer(self.flow, self.machine).await.is_ok();
-                either(steered, MoveEvent::Steered, MoveEvent::NotSteered)
-            }
-            MoveCommand::Drop => {
-                self.frozen = None;
-                self.held = None;
-                self.offs.note_steered(self.flow, &self.ticket);
-                None
-            }
-            MoveCommand::Go => {
-                let content = self.ticket.as_bytes();
-                let proved = self
-                    .cluster
-                    .prove_hand_off(self.place, &self.ticket, content)?;
-                self.post(GO_TARGET, proved).await;
-                None
-            }
-            MoveCommand::Thaw => {
-                let _ = self.frozen.take().map(FrozenConnection::thaw);
-                None
-            }
-            MoveCommand::Release => {
-                let _ = self.steering.release(self.flow).await;
-                None
-            }
-            MoveCommand::Forward(_) => None,
-        }
-    }
-
-    /// By a second descriptor: the connection goes on with the first one, if it stays.
-    fn freeze(&mut self) -> Option<()> {
-        let descriptor = self.stream.as_fd().try_clone_to_owned().ok()?;
-        let frozen = FrozenConnection::freeze(descriptor.into(), self.read).ok()?;
+impl Receiver for NodeMessages<'_> {
+    fn reserve(&mut self, state: &ConnectionState) -> bool {
         // the state, its encoding, and that with its proof
-        self.held = self.offs.hold(3 * frozen.state().queued_bytes());
-        if self.held.is_some() {
-            self.frozen = Some(frozen);
-        } else {
-            let _ = frozen.thaw();
-        }
-        Some(())
+        self.held = self.hand_offs.hold(3 * state.queued_bytes());
+        self.held.is_some()
     }
 
-    async fn send(&mut self) -> Option<()> {
-        let mut state = Vec::new();
-        self.frozen.as_ref()?.state().encode(&mut state);
+    async fn adopt(&mut self, state: &ConnectionState) -> bool {
+        let Some(ticket) = self.send_state(state).await else {
+            return false;
+        };
+        self.ticket = ticket;
+        true
+    }
+
+    async fn go(&mut self) -> bool {
+        self.held = None;
+        self.hand_offs.note_steered(self.flow, &self.ticket);
+        let ticket = &self.ticket;
+        let content = self
+            .cluster
+            .prove_hand_off(self.place, ticket, ticket.as_bytes());
+        let Some(content) = content else {
+            return false;
+        };
         let nonce = self.cluster.nonce();
-        let content = self.cluster.prove_hand_off(self.place, &nonce, &state)?;
-        let (status, ticket) = self.post_for(&nonce, ADOPT_TARGET, content).await?;
-        if status == 200 {
-            self.ticket = String::from_utf8(ticket).ok()?;
-            return Some(());
-        }
-        None
+        let answer = self.post(&nonce, GO_TARGET, content).await;
+        answer.is_some_and(|(status, _)| status == 200)
     }
+}
 
-    async fn post(&self, target: &'static str, content: Vec<u8>) -> Option<(u16, Vec<u8>)> {
+impl NodeMessages<'_> {
+    /// The ticket that the node gives it.
+    async fn send_state(&self, state: &ConnectionState) -> Option<String> {
+        let mut bytes = Vec::new();
+        state.encode(&mut bytes);
         let nonce = self.cluster.nonce();
-        self.post_for(&nonce, target, content).await
+        let content = self.cluster.prove_hand_off(self.place, &nonce, &bytes)?;
+        let (status, ticket) = self.post(&nonce, ADOPT_TARGET, content).await?;
+        let ticket = (status == 200).then_some(ticket)?;
+        String::from_utf8(ticket).ok()
     }
 
-    async fn post_for(
+    async fn post(
         &self,
         nonce: &str,
         target: &'static str,
@@ -229,6 +181,37 @@ impl<'m> Moving<'m> {
             nonce: nonce.to_owned(),
             content,
         };
-        self.offs.send(self.worker, message).await
+        self.hand_offs.send(self.worker, message).await
+    }
+}
+
+/// The reason's place among the counters.
+const fn label(stay: Stay) -> HandOffRefusal {
+    match stay {
+        Stay::Own => HandOffRefusal::Own,
+        Stay::Address => HandOffRefusal::Address,
+        Stay::Tls => HandOffRefusal::Tls,
+        Stay::Content => HandOffRefusal::Content,
+        Stay::Later => HandOffRefusal::Later,
+        Stay::Unacknowledged => HandOffRefusal::Unacknowledged,
+        Stay::TooMany => HandOffRefusal::TooMany,
+        Stay::State => HandOffRefusal::State,
+        Stay::Node => HandOffRefusal::Node,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_measure::Label as _;
+
+    #[test]
+    fn refusals_are_counted_under_the_words_and_meanings_of_the_policy() {
+        for (stay, (word, about)) in Stay::ALL.into_iter().zip(Stay::WORDS) {
+            let label = label(stay);
+            assert_eq!(label.word(), *word);
+            assert_eq!(HandOffRefusal::ABOUT[label.index()], *about);
+        }
+        assert_eq!(Stay::ALL.len(), HandOffRefusal::COUNT);
     }
 }

@@ -117,6 +117,16 @@ impl HandOffs {
         steered.insert(flow, ticket.to_owned());
     }
 
+    /// The connection with this ticket is at no node any more; whether it was.
+    fn forget_steered(&self, flow: SocketAddrV4, ticket: &str) -> bool {
+        let mut steered = self.steered();
+        let is_known = steered.get(&flow).is_some_and(|known| known == ticket);
+        if is_known {
+            steered.remove(&flow);
+        }
+        is_known
+    }
+
     fn adopted(&self) -> MutexGuard<'_, HashMap<String, Adopted>> {
         self.adopted.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -142,9 +152,10 @@ impl HandOffs {
         Some(HeldBytes { all, bytes })
     }
 
-    fn begin_move(&self) -> MoveCount<'_> {
-        self.moves.fetch_add(1, Ordering::Relaxed);
-        MoveCount(self)
+    /// Counts a connection that may be handed over; how many others there are.
+    fn begin_move(&self) -> (MoveCount<'_>, usize) {
+        let others = self.moves.fetch_add(1, Ordering::Relaxed);
+        (MoveCount(self), others)
     }
 }
 
@@ -186,6 +197,27 @@ mod tests {
             hand_offs.hold(HELD_BYTES_MAX).is_some(),
             "all is given back"
         );
+    }
+
+    #[test]
+    fn as_many_connections_are_handed_over_at_once_as_the_limit_says() {
+        let hand_offs = HandOffs::default();
+        let moves: Vec<_> = (0..=MOVES_MAX).map(|_| hand_offs.begin_move()).collect();
+        let others: Vec<usize> = moves.iter().map(|(_, others)| *others).collect();
+        assert_eq!(others, (0..=MOVES_MAX).collect::<Vec<_>>());
+        drop(moves);
+        assert_eq!(hand_offs.begin_move().1, 0);
+    }
+
+    #[test]
+    fn ticket_of_an_earlier_connection_from_the_same_port_ends_no_steering() {
+        let hand_offs = HandOffs::default();
+        let flow = SocketAddrV4::new([192, 0, 2, 1].into(), 1);
+        hand_offs.note_steered(flow, "old");
+        hand_offs.note_steered(flow, "new");
+        assert!(!hand_offs.forget_steered(flow, "old"));
+        assert!(hand_offs.forget_steered(flow, "new"));
+        assert!(!hand_offs.forget_steered(flow, "new"));
     }
 
     #[test]

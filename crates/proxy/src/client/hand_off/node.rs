@@ -139,7 +139,7 @@ fn carry_out(
     let line = lines_named(&fields, PEER_FIELD).next().unwrap_or_default();
     let asked = PeerRequest::read(line).ok_or(STRANGER)?;
     let cluster = exchange.settings.cluster().ok_or(STRANGER)?;
-    let offs = &exchange.worker.shared.hand_offs;
+    let hand_offs = &exchange.worker.shared.hand_offs;
     let worker = &exchange.worker;
     match step {
         HandOffStep::Adopt => {
@@ -152,7 +152,7 @@ fn carry_out(
             let ticket = ticket_of(message).ok_or(STRANGER)?;
             let proved = cluster.proved_hand_off(asked.node, &ticket, message);
             proved.ok_or(STRANGER)?;
-            let adopted = offs.adopted().remove(&ticket);
+            let adopted = hand_offs.adopted().remove(&ticket);
             let adopted = adopted.filter(|adopted| adopted.from == asked.node);
             let adopted = adopted.ok_or((409, "there is no such connection"))?;
             go_on(worker, adopted, ticket).map_err(|_| (409, "the connection is lost"))?;
@@ -161,7 +161,7 @@ fn carry_out(
         HandOffStep::End => {
             let content = cluster.proved_hand_off(asked.node, asked.nonce, message);
             let content = content.and_then(|content| std::str::from_utf8(content).ok());
-            end(offs, content.ok_or(STRANGER)?);
+            end(hand_offs, content.ok_or(STRANGER)?);
             Ok(String::new())
         }
     }
@@ -182,21 +182,21 @@ fn adopt(
     content: &[u8],
 ) -> Result<String, (u16, &'static str)> {
     const NO_ROOM: (u16, &str) = (503, "this node has too many connections");
-    let offs = &worker.shared.hand_offs;
+    let hand_offs = &worker.shared.hand_offs;
     let state = ConnectionState::decode(content);
     let state = state.map_err(|_| (400, "the content is not the state of a connection"))?;
-    let is_own = offs.service().map(SocketAddr::V4) == Some(state.service);
-    if !is_own || offs.hands_over() {
+    let is_own = hand_offs.service().map(SocketAddr::V4) == Some(state.service);
+    if !is_own || hand_offs.hands_over() {
         return Err((409, "the connection is not one of the service of this node"));
     }
     let client = state.client.ip();
     if is_local(client) || cluster.has_address(client) {
         return Err((409, "the client is a machine of the cluster"));
     }
-    if !offs.has_room() || !worker.network().has_room_for_client() {
+    if !hand_offs.has_room() || !worker.network().has_room_for_client() {
         return Err(NO_ROOM);
     }
-    let held = offs.hold(state.queued_bytes()).ok_or(NO_ROOM)?;
+    let held = hand_offs.hold(state.queued_bytes()).ok_or(NO_ROOM)?;
     let connection = FrozenConnection::adopt(state);
     let connection = connection.map_err(|_| (409, "the connection cannot be adopted"))?;
     let ticket = cluster.nonce();
@@ -206,7 +206,7 @@ fn adopt(
         since: Instant::now(),
         _held: held,
     };
-    offs.adopted().insert(ticket.clone(), adopted);
+    hand_offs.adopted().insert(ticket.clone(), adopted);
     Ok(ticket)
 }
 
@@ -247,7 +247,7 @@ async fn tell_end(worker: &Rc<Worker>, from: &str, client: SocketAddr, ticket: &
     let nonce = cluster.nonce();
     let content = format!("{client} {ticket}");
     let content = cluster.prove_hand_off(place, &nonce, content.as_bytes())?;
-    let offs = Arc::clone(&worker.shared.hand_offs);
+    let hand_offs = Arc::clone(&worker.shared.hand_offs);
     let message = Message {
         settings: Arc::clone(&settings),
         cluster,
@@ -256,24 +256,20 @@ async fn tell_end(worker: &Rc<Worker>, from: &str, client: SocketAddr, ticket: &
         nonce,
         content,
     };
-    offs.send(worker, message).await.map(drop)
+    hand_offs.send(worker, message).await.map(drop)
 }
 
 /// A connection that a node had has ended: its packets are received here again. The ticket is that
 /// of the connection, and not of an earlier one from the same port.
-fn end(offs: &Arc<HandOffs>, content: &str) -> Option<()> {
+fn end(hand_offs: &Arc<HandOffs>, content: &str) -> Option<()> {
     let (flow, ticket) = content.split_once(' ')?;
     let flow: SocketAddrV4 = flow.parse().ok()?;
-    {
-        let mut steered = offs.steered();
-        if steered.get(&flow).is_none_or(|known| known != ticket) {
-            return None;
-        }
-        steered.remove(&flow);
+    if !hand_offs.forget_steered(flow, ticket) {
+        return None;
     }
-    let offs = Arc::clone(offs);
+    let hand_offs = Arc::clone(hand_offs);
     tokio::task::spawn_local(async move {
-        if let Some(steering) = offs.steering.get() {
+        if let Some(steering) = hand_offs.steering.get() {
             let _ = steering.unsteer(flow).await;
         }
     });

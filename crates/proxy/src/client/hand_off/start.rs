@@ -14,7 +14,7 @@ const ARP_IGNORE: &str = "/proc/sys/net/ipv4/conf/all/arp_ignore";
 /// # Errors
 /// All that is missing, with what to do about it, a line each.
 pub(crate) fn begin(
-    offs: &HandOffs,
+    hand_offs: &HandOffs,
     config: &Config,
     send: SendMessage,
 ) -> Result<(), Vec<String>> {
@@ -30,7 +30,7 @@ pub(crate) fn begin(
     match &config.cluster.device {
         Some(device) => match Steering::install(device, service) {
             Ok(steering) => {
-                let _ = offs.steering.set(steering);
+                let _ = hand_offs.steering.set(steering);
             }
             Err(error) => missing.push(format!(
                 "packets cannot be led to nodes ({error}): install nftables, and name the device of the clients in cluster.device"
@@ -42,7 +42,7 @@ pub(crate) fn begin(
     if !missing.is_empty() {
         return Err(missing);
     }
-    let _ = offs.service.set((service, send));
+    let _ = hand_offs.service.set((service, send));
     Ok(())
 }
 
