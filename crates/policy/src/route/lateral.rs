@@ -37,12 +37,12 @@
 use crate::now::Tick;
 use crate::route::cluster::{HoldsIt, NodeState, Place, TargetKey};
 use crate::route::members::Members;
-use crate::route::policy::{Costs, Hash, NodeChoice, Policy as _, RoutedRequest};
+use crate::route::policy::{Costs, Hash, NodeChoice, Policy as _, PolicyKind, RoutedRequest};
 use crate::route::why::Why;
 use crate::verdict::Handling;
 use alloc::vec::Vec;
 use core::fmt;
-use weir_semantics::Fwd;
+use weir_semantics::{Fwd, Method};
 
 use super::cluster::Node;
 
@@ -65,6 +65,25 @@ pub struct LateralRequest<'a> {
     failed: &'a [Place],
     left_out: &'a [Place],
     holds: &'a dyn Fn(Place) -> HoldsIt,
+}
+
+/// A request for a response that is on the disk of this node and not in its memory.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredRequest {
+    /// The policy of the cluster.
+    pub policy: PolicyKind,
+    /// Whose it is; `None` if it is of a node that is none of the cluster.
+    pub asked_by: Option<AskedBy>,
+    /// Its method.
+    pub method: Method,
+    /// It has the directive `no-cache`: the origin is to be asked.
+    pub is_no_cache: bool,
+    /// No origin may be asked for it.
+    pub is_for_caches_alone: bool,
+    /// It has no client.
+    pub is_background: bool,
+    /// Modules of this node make a variant of what it gets.
+    pub has_variant: bool,
 }
 
 /// Where a request is sent, and why.
@@ -152,16 +171,30 @@ impl<'a> LateralRequest<'a> {
         }
     }
 
-    /// A request of a client for a response that is on the disk of this node
-    /// ([`Members::source_of_stored`]).
+    /// A request for a response that is on the disk of this node ([`Members::source_of_stored`]);
+    /// `None` if it is to be read, whatever other nodes have: where rule 8 does not apply.
+    ///
+    /// `is_shared` is asked last, for the same as in [`Self::of`].
     #[must_use]
-    pub fn instead_of_read() -> Self {
-        Self {
+    pub fn instead_of_read(
+        stored: &StoredRequest,
+        is_shared: impl FnOnce() -> bool,
+    ) -> Option<Self> {
+        let is_plain = matches!(stored.method, Method::Get | Method::Head)
+            && !stored.is_no_cache
+            && !stored.is_for_caches_alone
+            && !stored.is_background
+            && !stored.has_variant;
+        let applies = stored.policy == PolicyKind::ExtendedLard
+            && stored.asked_by == Some(AskedBy::Client)
+            && is_plain
+            && is_shared();
+        applies.then_some(Self {
             asked_by: AskedBy::Client,
             failed: &[],
             left_out: &[],
             holds: &|_| HoldsIt::Unknown,
-        }
+        })
     }
 
     /// The same with what the digests of other nodes say of the target. Few requests need it.

@@ -56,7 +56,9 @@ pub use connection_hops::{ChoiceFor, ConnectionHops};
 pub use health::{EjectionRules, HealthChange, Outcome, ProbeRules};
 pub use hop_choice::{Balancing, Candidate, RouteHop};
 pub use host::{HostPattern, HostPatternError};
-pub use lateral::{AskedBy, AskedNode, LateralRequest, NODES_ASKED_MAX, OwnerPreview, Source};
+pub use lateral::{
+    AskedBy, AskedNode, LateralRequest, NODES_ASKED_MAX, OwnerPreview, Source, StoredRequest,
+};
 pub use members::{KnownNode, Members, NodeReport, STATE_REPORT_MS};
 pub use ramp::RampMs;
 pub use response_time::PeakMean;

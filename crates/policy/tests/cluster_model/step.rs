@@ -4,10 +4,12 @@ use super::node::Copy;
 use super::request::{Answer, OnDisk, OriginReason, Request, RequestId, Stage};
 use super::world::World;
 use weir_policy::Handling;
+use weir_policy::route::policy::PolicyKind;
 use weir_policy::route::{
-    AskedBy, AskedNode, HoldsIt, LateralRequest, NODES_ASKED_MAX, NodeState, Place, Why,
+    AskedBy, AskedNode, HoldsIt, LateralRequest, NODES_ASKED_MAX, NodeState, Place, StoredRequest,
+    Why,
 };
-use weir_semantics::Fwd;
+use weir_semantics::{Fwd, Method};
 
 impl World {
     /// Moves a request on; whether it could move.
@@ -151,9 +153,19 @@ impl World {
         }
         let holds = self.holds(request.target);
         let holds = |place: Place| holds[place.index()];
+        let stored = StoredRequest {
+            policy: PolicyKind::ExtendedLard,
+            asked_by: Some(AskedBy::Client),
+            method: Method::Get,
+            is_no_cache: false,
+            is_for_caches_alone: false,
+            is_background: false,
+            has_variant: false,
+        };
+        let asks = LateralRequest::instead_of_read(&stored, || true)?;
         let asks = match self.has_digests {
-            true => LateralRequest::instead_of_read().with_holds(&holds),
-            false => LateralRequest::instead_of_read(),
+            true => asks.with_holds(&holds),
+            false => asks,
         };
         let target = self.targets[request.target];
         let node = &mut self.nodes[request.at];

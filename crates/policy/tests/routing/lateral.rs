@@ -1,11 +1,11 @@
 //! Which node of a cluster is asked for a target, and when the origin is.
 
-use super::lateral_script::NodeStage;
+use super::lateral_script::{NodeStage, STORED};
 use super::stage::check;
 use weir_policy::route::policy::PolicyKind;
-use weir_policy::route::{AskedBy, LateralRequest, Place};
+use weir_policy::route::{AskedBy, LateralRequest, Place, StoredRequest};
 use weir_policy::{Handling, Hit, StaleReason};
-use weir_semantics::Fwd;
+use weir_semantics::{Fwd, Method};
 
 #[test]
 fn owner_asks_the_origin_and_every_other_node_asks_the_owner() {
@@ -432,4 +432,32 @@ fn what_is_known_of_a_node_is_known_of_it_among_other_members() {
          node c of a c
          client /u -> origin not-mapped",
     );
+}
+
+#[test]
+fn stored_response_is_asked_of_another_node_for_plain_requests_of_clients_alone() {
+    let asks = |stored: &StoredRequest, is_shared: bool| {
+        LateralRequest::instead_of_read(stored, || is_shared).is_some()
+    };
+    assert!(asks(&STORED, true) && !asks(&STORED, false));
+    let head = StoredRequest {
+        method: Method::Head,
+        ..STORED
+    };
+    assert!(asks(&head, true));
+    let changes: [fn(&mut StoredRequest); 8] = [
+        |it| it.policy = PolicyKind::LardR,
+        |it| it.asked_by = None,
+        |it| it.asked_by = Some(AskedBy::Node(Place(1))),
+        |it| it.method = Method::Options,
+        |it| it.is_no_cache = true,
+        |it| it.is_for_caches_alone = true,
+        |it| it.is_background = true,
+        |it| it.has_variant = true,
+    ];
+    for change in changes {
+        let mut stored = STORED;
+        change(&mut stored);
+        assert!(!asks(&stored, true), "{stored:?}");
+    }
 }

@@ -30,10 +30,10 @@ use std::collections::BTreeMap;
 use weir_policy::route::policy::{Hash, Policy as _, PolicyKind, RoutedRequest};
 use weir_policy::route::{
     AskedBy, Balancing, ClusterView, HoldsIt, LateralRequest, Members, Node, NodeKey, NodeReport,
-    NodeState, Place, Source, TargetKey,
+    NodeState, Place, Source, StoredRequest, TargetKey,
 };
 use weir_policy::{Handling, Tick};
-use weir_semantics::Fwd;
+use weir_semantics::{Fwd, Method};
 
 /// A node, and what it knows of its cluster.
 pub(crate) struct NodeStage {
@@ -201,7 +201,8 @@ impl NodeStage {
         let without: Vec<Place> = without.collect();
         let says = |place: Place| self.held.get(&(place, target.to_owned()));
         let holds = |place: Place| says(place).copied().unwrap_or(HoldsIt::Unknown);
-        let request = LateralRequest::instead_of_read()
+        let request = LateralRequest::instead_of_read(&STORED, || true)
+            .expect("rule 8 applies")
             .with_holds(&holds)
             .without(&without);
         let requests = |place: Place| self.requests[place.index()];
@@ -243,6 +244,17 @@ impl NodeStage {
         }
     }
 }
+
+/// A request of a client for what is on the disk of its node, with the policy that looks at that.
+pub(crate) const STORED: StoredRequest = StoredRequest {
+    policy: PolicyKind::ExtendedLard,
+    asked_by: Some(AskedBy::Client),
+    method: Method::Get,
+    is_no_cache: false,
+    is_for_caches_alone: false,
+    is_background: false,
+    has_variant: false,
+};
 
 fn at(text: &str) -> Tick {
     Tick(text.strip_suffix('s').unwrap().parse::<u64>().unwrap() * 1000)

@@ -14,15 +14,13 @@ use weir_measure::Metric;
 use weir_net::http::NextHopStream;
 use weir_net::next_hops::HopKey;
 use weir_policy::now::Tick;
-use weir_policy::route::policy::PolicyKind;
 use weir_policy::route::{
-    AskedBy, AskedNode, LateralRequest, NodeKey, Place, Source, TargetKey, Why,
+    AskedBy, AskedNode, LateralRequest, NodeKey, Place, Source, StoredRequest, TargetKey, Why,
 };
 use weir_policy::verdict::FROM_DISK;
 use weir_policy::{Handling, RefuseReason, Secret};
 use weir_semantics::{
-    FieldLine, Method, PEER_FIELD, PeerReport, PeerRequest, Scheme, Target, has_detail, is_hit,
-    lines_named,
+    FieldLine, PEER_FIELD, PeerReport, PeerRequest, Scheme, Target, has_detail, is_hit, lines_named,
 };
 
 /// Another node as the next hop of a request.
@@ -78,19 +76,16 @@ impl PeerSource {
     pub(crate) fn instead_of_read(exchange: &RequestState) -> Option<(Option<Self>, Why)> {
         let cluster = exchange.settings.cluster()?;
         let request = exchange.tx.request();
-        let is_plain = matches!(request.method, Method::Get | Method::Head)
-            && !request.directives.no_cache
-            && !exchange.tx.is_for_caches_alone()
-            && !exchange.background
-            && exchange.variant.is_none();
-        let is_asked = cluster.policy() == PolicyKind::ExtendedLard
-            && asked_by(exchange, &cluster) == Some(AskedBy::Client)
-            && is_plain
-            && is_shared(exchange);
-        if !is_asked {
-            return None;
-        }
-        let asks = LateralRequest::instead_of_read();
+        let stored = StoredRequest {
+            policy: cluster.policy(),
+            asked_by: asked_by(exchange, &cluster),
+            method: request.method,
+            is_no_cache: request.directives.no_cache,
+            is_for_caches_alone: exchange.tx.is_for_caches_alone(),
+            is_background: exchange.background,
+            has_variant: exchange.variant.is_some(),
+        };
+        let asks = LateralRequest::instead_of_read(&stored, || is_shared(exchange))?;
         let (state, now) = (cluster.state(), exchange.worker.now());
         let choose = |target, asks: LateralRequest<'_>, reads_waiting| {
             let source = state.source_of_stored(now, target, asks, reads_waiting)?;
