@@ -24,4 +24,9 @@ impl PhaseTimes {
     pub(crate) fn set(&mut self, phase: Phase, us: u64) {
         self.0[phase.index()] = u32::try_from(us).unwrap_or(NOT_REACHED - 1);
     }
+
+    /// `phase` was reached in vain.
+    pub(crate) fn forget(&mut self, phase: Phase) {
+        self.0[phase.index()] = NOT_REACHED;
+    }
 }

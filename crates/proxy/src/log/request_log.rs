@@ -240,6 +240,16 @@ impl RequestLog {
         self.detail(|details| details.connected(next_hop));
     }
 
+    /// The node that was asked in the place of the busy disk of this one did not answer with it:
+    /// the response is read.
+    pub(crate) fn read_after_all(&mut self) {
+        self.node_choice = Some(Why::DiskBusy);
+        self.next_hop = None;
+        self.next_hop_reused = false;
+        self.times.forget(Phase::Forward);
+        self.detail(RecordDetails::forget_next_hop);
+    }
+
     /// So many bytes were written to the next hop.
     pub(crate) fn sent_to_next_hop(&mut self, bytes: u64) {
         self.to_next_hop_bytes += bytes;

@@ -34,6 +34,7 @@ pub(crate) async fn run(
     exchange.tx = before;
     exchange.lateral = None;
     exchange.expected = None;
+    exchange.log.read_after_all();
     false
 }
 

@@ -48,6 +48,12 @@ impl RecordDetails {
         });
     }
 
+    /// What the next hop was asked for was had elsewhere.
+    pub(crate) fn forget_next_hop(&mut self) {
+        self.asked = None;
+        self.next_hop = None;
+    }
+
     /// The request's head was sent on it.
     pub(crate) fn request_head_sent(&mut self) {
         self.asked = Some(Instant::now());

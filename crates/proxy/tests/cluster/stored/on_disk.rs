@@ -7,10 +7,11 @@ use crate::support::{Head, PATIENCE, RawClient, Response};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Condvar, Mutex};
+use std::time::Instant;
 use weir_measure::{Metric, RouteChoice};
 use weir_policy::route::policy::PolicyKind;
 use weir_proxy::admin::{PurgeCall, PurgeReach};
-use weir_proxy::config::{ByteSize, Config, Directory};
+use weir_proxy::config::{ByteSize, Config, Directory, LogTarget};
 
 /// What holds back the answer to a POST.
 struct Gate {
@@ -55,7 +56,7 @@ struct Busy {
     paths: Vec<String>,
     gate: &'static Gate,
     waiting: RawClient,
-    _disk: tempfile::TempDir,
+    disk: tempfile::TempDir,
 }
 
 fn on_disk(folder: &Path) -> impl FnOnce(&mut Config) {
@@ -63,7 +64,9 @@ fn on_disk(folder: &Path) -> impl FnOnce(&mut Config) {
         path: folder.join("store"),
         size: Some(ByteSize::from_mib(64)),
     };
+    let access_log = LogTarget::File(folder.join("access.log"));
     move |config| {
+        config.log.access = access_log;
         config.disk.enabled = true;
         config.disk.directories = vec![directory];
         config.cluster.disk_busy = Some(1);
@@ -109,7 +112,7 @@ impl Busy {
             paths,
             gate,
             waiting,
-            _disk: disk,
+            disk,
         }
     }
 
@@ -117,6 +120,38 @@ impl Busy {
     fn end(&mut self) {
         self.gate.open();
         assert_eq!(self.waiting.read_response().status(), 200);
+    }
+
+    /// The line in the log of the first node about a client's request for `path` that was answered
+    /// from disk.
+    fn logged_read(&self, path: &str) -> serde_json::Value {
+        let file = self.disk.path().join("access.log");
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            let text = std::fs::read_to_string(&file).expect("a log");
+            let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+            let lines = whole
+                .lines()
+                .map(|line| serde_json::from_str(line).expect("JSON"));
+            let is_of_it = |line: &serde_json::Value| {
+                let status = line["cache_status"].as_str().unwrap_or_default();
+                line["target"] == path && status.ends_with(";detail=disk")
+            };
+            if let Some(line) = { lines }.rfind(is_of_it) {
+                return line;
+            }
+            std::thread::yield_now();
+        }
+        panic!("no line about {path}");
+    }
+
+    /// A response that was read is logged as one, whatever was asked before.
+    fn check_logged_as_read(&self, path: &str) {
+        let line = self.logged_read(path);
+        assert_eq!(line["node_choice"], "disk-busy", "{line}");
+        for absent in ["next_hop", "connect_us", "first_byte_us"] {
+            assert!(line.get(absent).is_none(), "{line}");
+        }
     }
 
     fn chosen(&self, why: RouteChoice) -> u64 {
@@ -192,6 +227,7 @@ fn response_that_the_other_node_has_no_more_is_read_from_the_busy_disk() {
     // its digest may say so by now, and is not awaited
     let declined = busy.cluster.nodes[0].count(Metric::PeersDeclined);
     assert_eq!(declined + busy.chosen(RouteChoice::DiskBusy), 1);
+    busy.check_logged_as_read(&path);
     // a node that does not answer at all
     let gone = busy.cluster.nodes.remove(1);
     assert!(gone.stop().join().expect("no panic"));
@@ -199,6 +235,7 @@ fn response_that_the_other_node_has_no_more_is_read_from_the_busy_disk() {
     let read = status(&busy.cluster.get(0, &path));
     assert!(read.ends_with(";detail=disk"), "{read}");
     assert_eq!(busy.cluster.asked(&path), 1);
+    busy.check_logged_as_read(&path);
     busy.end();
 }
 
