@@ -121,9 +121,9 @@ pub(crate) fn serve(
         loop {
             match poll_fn(|cx| client.poll_turn(cx)).await {
                 Turn::Close => break,
-                Turn::Exchange(exchange) => {
+                Turn::Exchange(mut exchange) => {
                     if let Some(head) = client.first_head.take()
-                        && Box::pin(client.hand_over(&exchange, &head)).await
+                        && Box::pin(client.hand_over(&mut exchange, &head)).await
                     {
                         return;
                     }
@@ -152,7 +152,7 @@ impl ClientConnection {
     }
 
     /// Hands the connection over to the node that answers the request; `false` if it stays.
-    async fn hand_over(&self, exchange: &RequestState, head: &[u8]) -> bool {
+    async fn hand_over(&self, exchange: &mut RequestState, head: &[u8]) -> bool {
         let read = [head, &self.unread].concat();
         hand_off::hand_over(exchange, &self.stream, &read).await
     }

@@ -40,6 +40,7 @@ impl PeerListener {
         let default = Authority::parse("localhost").expect("a host");
         let of_modes = [Mode::Forward, Mode::Gateway].map(|mode| {
             Rc::new(ListenerFacts {
+                is_handed_over: false,
                 mode,
                 default,
                 peers: ForPeers::Member,

@@ -16,6 +16,8 @@ pub(crate) struct ListenerFacts {
     pub(crate) default: Authority,
     /// Whether its clients are other nodes of the cluster.
     pub(crate) peers: ForPeers,
+    /// Its connections were accepted by a front end, which has handed them over.
+    pub(crate) is_handed_over: bool,
 }
 
 /// Whether the clients of a listener are other nodes of the cluster.

@@ -2,10 +2,11 @@
 //! verdict.
 
 use super::access_log::{AccessLog, Entry, RequestLine};
-use super::client::ClientFacts;
+use super::client::{ClientFacts, ForPeers};
 use super::record::{Finished, Record};
 use super::request_log::RequestLog;
 use super::words::{joined, label, phase_label, source, word, write_cache_status};
+use crate::config::Mechanism;
 use crate::settings::Settings;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_measure::{Counters, Metric, RequestPhase, StatusClass};
@@ -82,6 +83,7 @@ impl LogSinks<'_> {
             time_unix_ms: unix_ms(),
             client: finished.client.peer,
             client_reused: finished.client.is_reused(),
+            mechanism: mechanism(finished),
             request: finished.line.unwrap_or_default(),
             verdict: finished.verdict,
             cache_status: value,
@@ -178,6 +180,21 @@ pub(crate) fn count_merged(counters: &Counters, verdict: &Verdict) {
 /// Counts a response that was not stored.
 pub(crate) fn count_not_stored(counters: &Counters, why: NotStored) {
     counters.inc(Metric::ResponsesNotStored(label(why)));
+}
+
+/// How the response gets to the client; `None` where no front end hands connections over.
+fn mechanism(finished: &FinishedRequest<'_>) -> Option<Mechanism> {
+    let FinishedRequest {
+        settings, client, ..
+    } = finished;
+    if client.listener.is_handed_over {
+        return Some(Mechanism::HandOff);
+    }
+    let cluster = &settings.config.cluster;
+    let is_forwarded = cluster.mechanism == Mechanism::HandOff
+        && cluster.device.is_some()
+        && client.listener.peers == ForPeers::No;
+    is_forwarded.then_some(Mechanism::Forwarding)
 }
 
 fn unix_ms() -> u64 {

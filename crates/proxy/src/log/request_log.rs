@@ -10,6 +10,7 @@ use crate::log::record::{ContentTimes, End, RecordDetails};
 use std::net::SocketAddr;
 use std::time::Instant;
 use weir_net::http::NextHopFacts;
+use weir_policy::connections::hand_off::Stay;
 use weir_policy::route::Why;
 use weir_policy::{Phase, Phases};
 use weir_store::StoredResponse;
@@ -100,6 +101,8 @@ pub(crate) struct RequestLog {
     pub(super) node_choice: Option<Why>,
     /// Why it is this next hop of its route.
     pub(super) next_hop_choice: Option<Why>,
+    /// Why a front end did not hand its connection over, if it was to be.
+    pub(super) stay: Option<Stay>,
     /// What went wrong, as a word.
     pub(super) error: Option<&'static str>,
     /// How the response ended.
@@ -139,6 +142,7 @@ impl RequestLog {
             next_hop_reused: false,
             node_choice: None,
             next_hop_choice: None,
+            stay: None,
             error: None,
             end: End::Whole,
             content_type: Box::default(),
@@ -230,6 +234,11 @@ impl RequestLog {
     pub(crate) fn chosen(&mut self, node: Option<Why>, next_hop: Option<Why>) {
         self.node_choice = node.or(self.node_choice);
         self.next_hop_choice = next_hop;
+    }
+
+    /// The client's connection is not handed over with the request, and why.
+    pub(crate) fn stays(&mut self, why: Stay) {
+        self.stay = Some(why);
     }
 
     /// The request is sent to `next_hop`.

@@ -294,6 +294,7 @@ impl Control {
         let default = Authority::parse(&sockets.address().to_string())
             .map_err(|error| failed(io::Error::other(error.to_string())))?;
         let role = ListenerFacts {
+            is_handed_over: false,
             mode: wanted.mode.mode().unwrap_or_default(),
             default,
             peers: match wanted.mode {

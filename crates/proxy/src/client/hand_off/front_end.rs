@@ -22,7 +22,11 @@ use weir_semantics::line_named;
 
 /// Hands the connection over to the node that is chosen for its first request; `false` if it stays,
 /// and nothing has happened to it. `read` is all that was read of it.
-pub(crate) async fn hand_over(exchange: &RequestState, stream: &TcpStream, read: &[u8]) -> bool {
+pub(crate) async fn hand_over(
+    exchange: &mut RequestState,
+    stream: &TcpStream,
+    read: &[u8],
+) -> bool {
     if !matches!(exchange.plan, Plan::Forward { .. }) {
         return false;
     }
@@ -32,7 +36,11 @@ pub(crate) async fn hand_over(exchange: &RequestState, stream: &TcpStream, read:
         MoveEnd::Lost => Metric::HandOffsLost,
         MoveEnd::Stays(stay) => Metric::HandOffsRefused(label(stay)),
     });
-    !matches!(end, MoveEnd::Stays(_))
+    if let MoveEnd::Stays(stay) = end {
+        exchange.log.stays(stay);
+        return false;
+    }
+    true
 }
 
 async fn attempt(exchange: &RequestState, stream: &TcpStream, read: &[u8]) -> MoveEnd {

@@ -227,6 +227,7 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
             mode: Mode::Gateway,
             default,
             peers: ForPeers::No,
+            is_handed_over: true,
         }),
         place: ClientPlace::take(worker.net()),
     };

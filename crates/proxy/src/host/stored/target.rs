@@ -53,6 +53,7 @@ pub(super) fn exchange(
         .chain(own)
         .collect();
     let listener = Rc::new(ListenerFacts {
+        is_handed_over: false,
         mode: match target.mode {
             ListenerMode::Forward => Mode::Forward,
             ListenerMode::Gateway => Mode::Gateway,

@@ -1,5 +1,6 @@
 //! What a format can show of a finished request.
 
+use crate::config::Mechanism;
 use crate::log::request_log::RequestLog;
 use crate::log::words;
 use std::net::SocketAddr;
@@ -20,6 +21,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) client: SocketAddr,
     /// Not the first request on the client's connection.
     pub(crate) client_reused: bool,
+    /// How the response gets from the node to the client, where front ends hand connections over.
+    pub(crate) mechanism: Option<Mechanism>,
     /// The request.
     pub(crate) request: RequestLine<'a>,
     /// What was decided.

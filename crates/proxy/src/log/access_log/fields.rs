@@ -3,8 +3,10 @@
 //! The reference page of the log is made from this table.
 
 use super::entry::Entry;
+use crate::config::Mechanism;
 use crate::log::logged_proxy::LoggedProxy;
 use std::net::SocketAddr;
+use weir_policy::connections::hand_off::Stay;
 use weir_policy::route::Why;
 
 /// Bytes of the target shown.
@@ -124,6 +126,12 @@ fields! {
     "next_hop_choice", "Why this next hop of its route was asked: the reason in \
         `weir_route_choices_total`. Shown if a route was used.",
         |entry| word(entry.log.next_hop_choice);
+    "mechanism", "In a cluster with `cluster.mechanism = \"hand-off\"`: `hand-off` if a front end has handed \
+        the client's connection over to this node, `forwarding` if this front end has it.",
+        |entry| text(entry.mechanism.map_or("", Mechanism::as_str).as_bytes());
+    "hand_off_refusal", "Why the connection was not handed over with this request, its first: the \
+        reason in `weir_hand_offs_refused_total`.",
+        |entry| text(entry.log.stay.map_or("", Stay::as_str).as_bytes());
     "from_next_hop_bytes", "Bytes read from the next hop for this request. Of an in-flight response: \
         the head, and the content that the fetch which this request began brought until the fetch \
         or the client ended, without framing. What that fetch brings later, and what others fetch \

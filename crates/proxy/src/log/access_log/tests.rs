@@ -9,8 +9,10 @@ use std::thread;
 use rustix::pipe::pipe;
 
 use super::*;
+use crate::config::Mechanism;
 use crate::log::request_log::{LogReaders, RequestLog};
 use std::time::Instant;
+use weir_policy::connections::hand_off::Stay;
 use weir_policy::route::Why;
 use weir_policy::{Handling, Hit, Phase, RefuseReason, Storing, Verdict};
 use weir_semantics::{DecidedBy, Fwd};
@@ -34,6 +36,7 @@ impl Sample {
             time_unix_ms: 784_111_777_042,
             client: address("192.0.2.1:4321"),
             client_reused: true,
+            mechanism: None,
             request: self.request,
             verdict: &self.verdict,
             cache_status: b"weir; fwd=uri-miss; stored",
@@ -120,12 +123,26 @@ fn json_line_holds_logged_values_and_omits_empty_ones() {
 }
 
 #[test]
+fn line_says_by_which_mechanism_and_why_a_connection_was_not_handed_over() {
+    let mut sample = forwarded();
+    sample.log.stays(Stay::TooMany);
+    let entry = Entry {
+        mechanism: Some(Mechanism::Forwarding),
+        ..sample.entry()
+    };
+    let text = line(Format::Json, &entry);
+    let fields = r#""mechanism":"forwarding","hand_off_refusal":"too-many","#;
+    assert!(text.contains(fields), "{text}");
+}
+
+#[test]
 fn request_without_facts_is_a_valid_line_in_every_format() {
     let (verdict, log) = (verdict(Handling::Forward(Fwd::UriMiss), None), empty_log());
     let entry = Entry {
         time_unix_ms: 0,
         client: address("0.0.0.0:0"),
         client_reused: false,
+        mechanism: None,
         request: RequestLine::default(),
         verdict: &verdict,
         cache_status: b"",
@@ -140,6 +157,8 @@ fn request_without_facts_is_a_valid_line_in_every_format() {
         "next_hop_reused",
         "node_choice",
         "next_hop_choice",
+        "mechanism",
+        "hand_off_refusal",
         "error",
         "connect_us",
         "method",
