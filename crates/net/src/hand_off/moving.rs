@@ -109,7 +109,7 @@ impl<R: Receiver> Moving<'_, R> {
                 None
             }
             MoveCommand::Unsteer => {
-                let _ = self.steering.unsteer(flow).await;
+                let _ = self.steering.unsteer(vec![flow]).await;
                 None
             }
         }

@@ -106,7 +106,7 @@ fn packets_that_are_neither_held_nor_steered_are_answered_by_this_machine() {
         flow,
     } = Accepted::new(2);
     let server = move_to(&network, &steering, (flow, server), 1);
-    wait(steering.unsteer(flow)).expect("a flow");
+    wait(steering.unsteer(vec![flow])).expect("a flow");
     // the front end has no such connection any more
     client.write_all(b"x").expect("open");
     client.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
@@ -253,9 +253,9 @@ fn flow_is_changed_whatever_state_it_is_in() {
     let steered = list(front_end, MAP);
     assert_eq!(steered.matches(": 10.77.0.4").count(), usize::from(FLOWS));
     assert!(!steered.contains(": 10.77.0.3"));
-    each(|steering, flow| Box::pin(async move { steering.unsteer(flow).await }));
+    each(|steering, flow| Box::pin(async move { steering.unsteer(vec![flow]).await }));
     // what is gone already
-    each(|steering, flow| Box::pin(async move { steering.unsteer(flow).await }));
+    each(|steering, flow| Box::pin(async move { steering.unsteer(vec![flow]).await }));
     each(|steering, flow| Box::pin(async move { steering.release(flow).await }));
     assert!(!list(front_end, MAP).contains("192.0.2.1"));
 

@@ -45,12 +45,17 @@ pub(super) fn get(
 }
 
 /// Sends a message about a connection that is handed over. The answer must come within
-/// `cluster.peer_timeout`.
-pub(crate) fn of_hand_off(worker: Rc<Worker>, message: Message) -> Answered {
-    Box::pin(async move { post(&worker, message).await })
+/// `cluster.peer_timeout`, and is none if too many are in `room`.
+pub(crate) fn of_hand_off(worker: Rc<Worker>, room: &Arc<OwnWork>, message: Message) -> Answered {
+    let room = Arc::clone(room);
+    Box::pin(async move { post(&worker, &room, message).await })
 }
 
-async fn post(worker: &Rc<Worker>, message: Message) -> Option<(u16, Vec<u8>)> {
+async fn post(
+    worker: &Rc<Worker>,
+    room: &Arc<OwnWork>,
+    message: Message,
+) -> Option<(u16, Vec<u8>)> {
     let Message {
         settings,
         cluster,
@@ -72,9 +77,8 @@ async fn post(worker: &Rc<Worker>, message: Message) -> Option<(u16, Vec<u8>)> {
         content_bytes_max: ANSWER_BYTES_MAX,
     };
     let message = (destination, request);
-    let room: Arc<OwnWork> = Arc::default();
     let limit = settings.config.cluster.peer_timeout.as_duration();
-    let sent = timeout(limit, send(worker, &room, &settings, &message)).await;
+    let sent = timeout(limit, send(worker, room, &settings, &message)).await;
     let response = sent.ok()?.ok()?;
     let fields = response.fields.iter();
     let fields: Vec<FieldLine<'_>> = fields
@@ -85,9 +89,9 @@ async fn post(worker: &Rc<Worker>, message: Message) -> Option<(u16, Vec<u8>)> {
 }
 
 /// Connections to a member are not counted against those of its lateral fetches: slow clients that
-/// have all of them must not keep a purge from it, or make it look dead. `room` is of these
-/// messages alone: modules must not keep one from a member. There is one message of each kind to
-/// each member at a time.
+/// have all of them must not keep a purge from it, or make it look dead. `room` is of messages
+/// of one kind alone: modules must not keep one from a member. There is one message to each member
+/// at a time of each kind, but for those about connections that are handed over.
 pub(super) async fn send(
     worker: &Rc<Worker>,
     room: &Arc<OwnWork>,

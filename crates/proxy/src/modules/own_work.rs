@@ -66,8 +66,20 @@ impl Amount {
 }
 
 /// What all of them have under way.
-#[derive(Debug, Default)]
-pub(crate) struct OwnWork(Mutex<Used>);
+#[derive(Debug)]
+pub(crate) struct OwnWork {
+    used: Mutex<Used>,
+    operator_max: Amount,
+}
+
+impl Default for OwnWork {
+    fn default() -> Self {
+        Self {
+            used: Mutex::default(),
+            operator_max: OPERATOR_MAX,
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 struct Used {
@@ -108,14 +120,19 @@ impl Used {
         })
     }
 
-    /// Takes `more`, if there is so much.
-    fn take(&mut self, status: Option<&Arc<ModuleStatus>>, more: Amount) -> bool {
+    /// Takes `more`, if there is so much; the operator's share is `operator_max`.
+    fn take(
+        &mut self,
+        status: Option<&Arc<ModuleStatus>>,
+        more: Amount,
+        operator_max: Amount,
+    ) -> bool {
         let before = self.of(status);
         let Some(after) = before.plus(more) else {
             return false;
         };
         let has_room = match status {
-            None => after.is_within(OPERATOR_MAX),
+            None => after.is_within(operator_max),
             Some(_) => {
                 let more = after
                     .beyond(MODULE_SHARE)
@@ -136,9 +153,26 @@ impl Used {
 }
 
 impl OwnWork {
+    /// Of this program's own messages to other members, which take places as the operator does: so
+    /// many at once, whose responses have so many bytes of content.
+    pub(crate) fn of_messages(count: usize, content_bytes: usize) -> Self {
+        Self {
+            used: Mutex::default(),
+            operator_max: Amount {
+                count,
+                content_bytes,
+            },
+        }
+    }
+
+    /// Takes `more`, if there is so much.
+    fn take(&self, status: Option<&Arc<ModuleStatus>>, more: Amount) -> bool {
+        self.used().take(status, more, self.operator_max)
+    }
+
     /// Locked for one decision.
     fn used(&self) -> MutexGuard<'_, Used> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -166,7 +200,7 @@ impl OwnPlace {
         let status = module.map(|(status, _)| status);
         let mut used = all.used();
         let is_permitted = module.is_none_or(|(_, most)| used.of(status).count < most);
-        let is_taken = is_permitted && used.take(status, held);
+        let is_taken = is_permitted && used.take(status, held, all.operator_max);
         is_taken.then(|| Self {
             all: Arc::clone(all),
             status: status.map(Arc::clone),
@@ -180,7 +214,7 @@ impl OwnPlace {
             count: 0,
             content_bytes: bytes,
         };
-        let has_room = self.all.used().take(self.status.as_ref(), more);
+        let has_room = self.all.take(self.status.as_ref(), more);
         if has_room {
             self.held.content_bytes += bytes;
         }
@@ -251,6 +285,16 @@ mod tests {
         assert_eq!(operator.len(), OPERATOR_MAX.count);
         let places = take_all(&all, Some((&one, 1000)), 1000);
         assert_eq!(places.len(), COMMON_MAX.count + MODULE_SHARE.count);
+    }
+
+    #[test]
+    fn messages_to_members_have_the_places_and_the_content_that_were_named() {
+        let all = Arc::new(OwnWork::of_messages(2, 10));
+        let mut places = take_all(&all, None, 9);
+        assert_eq!(places.len(), 2);
+        assert!(places[0].hold(9) && !places[1].hold(2) && places[1].hold(1));
+        drop(places);
+        assert_eq!(take_all(&all, None, 9).len(), 2);
     }
 
     #[test]

@@ -80,12 +80,13 @@ impl Steering {
         self.change(vec![Change::Release(flow)]).await
     }
 
-    /// Packets of a steered `flow` are received by this machine, as those of any other one.
+    /// Packets of steered `flows` are received by this machine, as those of any other one.
     ///
     /// # Errors
     /// As [`Self::hold`].
-    pub async fn unsteer(&self, flow: SocketAddrV4) -> io::Result<()> {
-        self.change(vec![Change::Unsteer(flow)]).await
+    pub async fn unsteer(&self, flows: Vec<SocketAddrV4>) -> io::Result<()> {
+        let changes = flows.into_iter().map(Change::Unsteer);
+        self.change(changes.collect()).await
     }
 
     async fn change(&self, changes: Vec<Change>) -> io::Result<()> {

@@ -6,6 +6,7 @@
 //! answered with a *ticket*; the word to go on, proved for the ticket, so that a copy of an old
 //! state is of no use; and, from the node, that the connection has ended.
 
+mod ends;
 mod front_end;
 mod node;
 mod start;
@@ -14,7 +15,9 @@ pub(crate) use front_end::hand_over;
 pub(crate) use node::{HandOffStep, run};
 pub(crate) use start::begin;
 
+use self::ends::Ends;
 use crate::cluster::Cluster;
+use crate::modules::own_work::OwnWork;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::collections::HashMap;
@@ -37,6 +40,12 @@ const GO_MAX: Duration = Duration::from_secs(1);
 /// and not received, and the messages with it.
 const HELD_BYTES_MAX: usize = 32 * 1024 * 1024;
 
+/// Messages to other members under way, of a process: one of each connection that is handed over.
+const MESSAGES_MAX: usize = MOVES_MAX;
+
+/// Bytes of the answers to them: a ticket each, and few refusals.
+const ANSWERS_BYTES_MAX: usize = 1024 * 1024;
+
 /// A message to another member.
 pub(crate) struct Message {
     /// The settings in force.
@@ -57,13 +66,13 @@ pub(crate) struct Message {
 pub(crate) type Answered = Pin<Box<dyn Future<Output = Option<(u16, Vec<u8>)>>>>;
 
 /// Sends a message: given from outside, as what sends messages uses this module's users.
-pub(crate) type SendMessage = fn(Rc<Worker>, Message) -> Answered;
+pub(crate) type SendMessage = fn(Rc<Worker>, &Arc<OwnWork>, Message) -> Answered;
 
 /// What a process has of connections that are handed over.
 #[derive(Debug, Default)]
 pub(crate) struct HandOffs {
-    /// The address of the service, and how messages are sent; none without hand-off.
-    service: OnceLock<(SocketAddrV4, SendMessage)>,
+    /// None without hand-off.
+    service: OnceLock<Service>,
     /// Of a front end.
     steering: OnceLock<Steering>,
     /// Connections that are being handed over.
@@ -72,8 +81,30 @@ pub(crate) struct HandOffs {
     held_bytes: Arc<AtomicUsize>,
     /// Connections that nodes have, with their tickets.
     steered: Mutex<HashMap<SocketAddrV4, String>>,
+    /// Those of a node that have ended, of which front ends are not told yet.
+    ends: Ends,
     /// Connections that this node has adopted and does not go on with yet, by their tickets.
     adopted: Mutex<HashMap<String, Adopted>>,
+}
+
+/// The service whose connections are handed over.
+#[derive(Debug)]
+struct Service {
+    address: SocketAddrV4,
+    /// How messages are sent.
+    send: SendMessage,
+    /// What those under way take.
+    messages: Arc<OwnWork>,
+}
+
+impl Service {
+    fn new(address: SocketAddrV4, send: SendMessage) -> Self {
+        Self {
+            address,
+            send,
+            messages: Arc::new(OwnWork::of_messages(MESSAGES_MAX, ANSWERS_BYTES_MAX)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -92,13 +123,13 @@ impl HandOffs {
 
     /// The address of the service.
     fn service(&self) -> Option<SocketAddrV4> {
-        self.service.get().map(|(service, _)| *service)
+        self.service.get().map(|service| service.address)
     }
 
     /// Sends a message.
     async fn send(&self, worker: &Rc<Worker>, message: Message) -> Option<(u16, Vec<u8>)> {
-        let (_, send) = self.service.get()?;
-        send(Rc::clone(worker), message).await
+        let service = self.service.get()?;
+        (service.send)(Rc::clone(worker), &service.messages, message).await
     }
 
     fn steered(&self) -> MutexGuard<'_, HashMap<SocketAddrV4, String>> {

@@ -1,7 +1,8 @@
 //! Messages about connections that are handed over, at the peer listener: of a front end to a node,
 //! and, when a connection has ended, of the node to the front end.
 
-use super::{Adopted, HandOffs, Message};
+use super::ends::{self, END_TARGET, Ended};
+use super::{Adopted, HandOffs};
 use crate::client::connection;
 use crate::cluster::Cluster;
 use crate::config::Mode;
@@ -33,8 +34,9 @@ use weir_wire::{Version, write};
 pub(super) const ADOPT_TARGET: &str = "/weir/hand-off";
 /// Those with the word to go on with it.
 pub(super) const GO_TARGET: &str = "/weir/hand-off/go";
-/// Those of a node that it has ended.
-const END_TARGET: &str = "/weir/hand-off/end";
+
+/// Flows of connections that have ended, of one change of the steering.
+const UNSTEERED_TOGETHER_MAX: usize = 64;
 
 /// Bytes of a message, at most: the queues of a connection, and what else is known of it.
 const MESSAGE_BYTES_MAX: usize = UNREAD_BYTES_MAX + UNACKNOWLEDGED_BYTES_MAX + 1024;
@@ -46,7 +48,7 @@ pub(crate) enum HandOffStep {
     Adopt,
     /// It is to be gone on with.
     Go,
-    /// It has ended.
+    /// Some have ended.
     End,
 }
 
@@ -128,51 +130,82 @@ async fn receive(stream: &mut ClientStream<'_>, exchange: &RequestState) -> Opti
     is_whole.then_some(content)
 }
 
-/// The text of the answer; or the status of a refusal, and why.
+/// The status of a refusal, and why.
+type Refusal = (u16, &'static str);
+
+const STRANGER: Refusal = (403, "the message is not of a member that may send it");
+const NOT_OF_SERVICE: Refusal = (409, "the connection is not one of the service of this node");
+const OF_THE_CLUSTER: Refusal = (409, "the client is a machine of the cluster");
+const NO_ROOM: Refusal = (503, "this node has too many connections");
+
+/// The text of the answer.
 fn carry_out(
     exchange: &RequestState,
     step: HandOffStep,
     message: &[u8],
-) -> Result<String, (u16, &'static str)> {
-    const STRANGER: (u16, &str) = (403, "the message is not of a member that may send it");
+) -> Result<String, Refusal> {
     let fields = exchange.request.fields();
     let line = lines_named(&fields, PEER_FIELD).next().unwrap_or_default();
     let asked = PeerRequest::read(line).ok_or(STRANGER)?;
     let cluster = exchange.settings.cluster().ok_or(STRANGER)?;
-    let hand_offs = &exchange.worker.shared.hand_offs;
+    let content = proved(&cluster, step, &asked, message).ok_or(STRANGER)?;
     let worker = &exchange.worker;
+    let hand_offs = &worker.shared.hand_offs;
     match step {
-        HandOffStep::Adopt => {
-            let content = cluster.proved_hand_off(asked.node, asked.nonce, message);
-            let content = content.filter(|_| cluster.is_listed_front_end(asked.node));
-            let content = content.ok_or(STRANGER)?;
-            adopt(worker, (&cluster, asked.node), content)
-        }
+        HandOffStep::Adopt => adopt(worker, (&cluster, asked.node), content),
         HandOffStep::Go => {
-            let ticket = ticket_of(message).ok_or(STRANGER)?;
-            let proved = cluster.proved_hand_off(asked.node, &ticket, message);
-            proved.ok_or(STRANGER)?;
-            let adopted = hand_offs.adopted().remove(&ticket);
+            let ticket = std::str::from_utf8(content).map_err(|_| STRANGER)?;
+            let adopted = hand_offs.adopted().remove(ticket);
             let adopted = adopted.filter(|adopted| adopted.from == asked.node);
             let adopted = adopted.ok_or((409, "there is no such connection"))?;
-            go_on(worker, adopted, ticket).map_err(|_| (409, "the connection is lost"))?;
+            let gone_on = go_on(worker, adopted, ticket.to_owned());
+            gone_on.map_err(|_| (409, "the connection is lost"))?;
             Ok(String::new())
         }
         HandOffStep::End => {
-            let content = cluster.proved_hand_off(asked.node, asked.nonce, message);
-            let content = content.and_then(|content| std::str::from_utf8(content).ok());
-            end(hand_offs, content.ok_or(STRANGER)?);
+            let ended = ends::read(content);
+            let ended = ended.ok_or((400, "the content does not say which have ended"))?;
+            end(hand_offs, &ended);
             Ok(String::new())
         }
     }
 }
 
+/// The content of a message, without its proof; `None` if that is none of a member that may send
+/// it.
+fn proved<'m>(
+    cluster: &Cluster,
+    step: HandOffStep,
+    asked: &PeerRequest<'_>,
+    message: &'m [u8],
+) -> Option<&'m [u8]> {
+    let nonce = match step {
+        HandOffStep::Adopt if !cluster.is_listed_front_end(asked.node) => return None,
+        HandOffStep::Adopt | HandOffStep::End => asked.nonce,
+        HandOffStep::Go => ticket_of(message)?,
+    };
+    cluster.proved_hand_off(asked.node, nonce, message)
+}
+
 /// The ticket in front of its proof.
-fn ticket_of(message: &[u8]) -> Option<String> {
+fn ticket_of(message: &[u8]) -> Option<&str> {
     let end = message
         .len()
         .checked_sub(crate::cluster::HAND_OFF_PROOF_BYTES)?;
-    String::from_utf8(message[..end].to_vec()).ok()
+    std::str::from_utf8(&message[..end]).ok()
+}
+
+/// Whether a connection with this state may be adopted, with room for it or not.
+fn check(hand_offs: &HandOffs, cluster: &Cluster, state: &ConnectionState) -> Result<(), Refusal> {
+    let is_own = hand_offs.service().map(SocketAddr::V4) == Some(state.service);
+    if !is_own || hand_offs.hands_over() {
+        return Err(NOT_OF_SERVICE);
+    }
+    let client = state.client.ip();
+    if is_local(client) || cluster.has_address(client) {
+        return Err(OF_THE_CLUSTER);
+    }
+    Ok(())
 }
 
 /// Adopts a connection: its ticket.
@@ -180,19 +213,11 @@ fn adopt(
     worker: &Rc<Worker>,
     (cluster, from): (&Cluster, &str),
     content: &[u8],
-) -> Result<String, (u16, &'static str)> {
-    const NO_ROOM: (u16, &str) = (503, "this node has too many connections");
+) -> Result<String, Refusal> {
     let hand_offs = &worker.shared.hand_offs;
     let state = ConnectionState::decode(content);
     let state = state.map_err(|_| (400, "the content is not the state of a connection"))?;
-    let is_own = hand_offs.service().map(SocketAddr::V4) == Some(state.service);
-    if !is_own || hand_offs.hands_over() {
-        return Err((409, "the connection is not one of the service of this node"));
-    }
-    let client = state.client.ip();
-    if is_local(client) || cluster.has_address(client) {
-        return Err((409, "the client is a machine of the cluster"));
-    }
+    check(hand_offs, cluster, &state)?;
     if !hand_offs.has_room() || !worker.network().has_room_for_client() {
         return Err(NO_ROOM);
     }
@@ -235,44 +260,179 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
     let worker = Rc::clone(worker);
     tokio::task::spawn_local(async move {
         connection::serve(accepted, Rc::clone(&worker)).await;
-        tell_end(&worker, &from, peer, &ticket).await;
+        let client = peer;
+        ends::tell(&worker, &from, Ended { client, ticket });
     });
     Ok(())
 }
 
-/// Tells the front end that a connection has ended.
-async fn tell_end(worker: &Rc<Worker>, from: &str, client: SocketAddr, ticket: &str) -> Option<()> {
-    let settings = worker.settings();
-    let cluster = settings.cluster()?;
-    let place = cluster.other(from)?;
-    let nonce = cluster.nonce();
-    let content = format!("{client} {ticket}");
-    let content = cluster.prove_hand_off(place, &nonce, content.as_bytes())?;
-    let hand_offs = Arc::clone(&worker.shared.hand_offs);
-    let message = Message {
-        settings: Arc::clone(&settings),
-        cluster,
-        place,
-        target: END_TARGET,
-        nonce,
-        content,
-    };
-    hand_offs.send(worker, message).await.map(drop)
-}
-
-/// A connection that a node had has ended: its packets are received here again. The ticket is that
-/// of the connection, and not of an earlier one from the same port.
-fn end(hand_offs: &Arc<HandOffs>, content: &str) -> Option<()> {
-    let (flow, ticket) = content.split_once(' ')?;
-    let flow: SocketAddrV4 = flow.parse().ok()?;
-    if !hand_offs.forget_steered(flow, ticket) {
-        return None;
-    }
+/// Connections that a node had have ended: their packets are received here again. The tickets are
+/// those of the connections, and not of earlier ones from the same ports.
+fn end(hand_offs: &Arc<HandOffs>, ended: &[(SocketAddrV4, &str)]) {
+    let is_known = |(flow, ticket): &&(SocketAddrV4, &str)| hand_offs.forget_steered(*flow, ticket);
+    let known = ended.iter().filter(is_known);
+    let flows: Vec<SocketAddrV4> = known.map(|(flow, _)| *flow).collect();
     let hand_offs = Arc::clone(hand_offs);
     tokio::task::spawn_local(async move {
-        if let Some(steering) = hand_offs.steering.get() {
-            let _ = steering.unsteer(flow).await;
+        let Some(steering) = hand_offs.steering.get() else {
+            return;
+        };
+        for flows in flows.chunks(UNSTEERED_TOGETHER_MAX) {
+            // another connection from the port may be at a node by now
+            let is_free = |flow: &&SocketAddrV4| !hand_offs.steered().contains_key(flow);
+            let flows = flows.iter().filter(is_free).copied().collect();
+            let _ = steering.unsteer(flows).await;
         }
     });
-    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::hand_off::{Answered, Message, Service};
+    use crate::cluster::{ClusterSecret, HAND_OFF, Membership};
+    use crate::config::{Config, Member};
+    use crate::modules::own_work::OwnWork;
+    use weir_net::hand_off::repair::{AgreedOptions, Windows};
+
+    /// The cluster as the node `own` has it: the front end `f`, and two nodes.
+    fn cluster(own: &str) -> Arc<Cluster> {
+        let mut config = Config::default();
+        config.cluster.node = Some(own.to_owned());
+        let member = |(number, name): (u8, &str)| Member {
+            name: name.to_owned(),
+            url: format!("http://192.0.2.{number}:4000")
+                .parse()
+                .expect("a URL"),
+            weight: 100,
+            front_end: name == "f",
+        };
+        let members = (1..).zip(["f", "a", "b"]).map(member);
+        config.cluster.members = members.collect();
+        let membership = Arc::new(Membership::default());
+        let secret = ClusterSecret::new(Some("an-agreed-secret-of-nodes"));
+        membership.configure(&config, &secret);
+        membership.current().expect("a member")
+    }
+
+    fn asked(node: &'static str, nonce: &'static str) -> PeerRequest<'static> {
+        PeerRequest {
+            node,
+            mode: HAND_OFF,
+            proof: "",
+            nonce,
+            to: None,
+            state: None,
+            sequence: None,
+        }
+    }
+
+    /// What the node `a` takes as the content of a message of `from` to `to`, sent with nonce `n`.
+    fn received(
+        step: HandOffStep,
+        (from, to): (&'static str, &str),
+        content: &str,
+    ) -> Option<String> {
+        let sender = cluster(from);
+        let place = sender.other(to).expect("a member");
+        let nonce = if step == HandOffStep::Go {
+            content
+        } else {
+            "n"
+        };
+        let message = sender.prove_hand_off(place, nonce, content.as_bytes());
+        let message = message.expect("a secret");
+        let content = proved(&cluster("a"), step, &asked(from, "n"), &message)?;
+        Some(String::from_utf8(content.to_vec()).expect("text"))
+    }
+
+    #[test]
+    fn state_is_taken_from_a_front_end_alone_and_other_messages_from_members() {
+        let all = [HandOffStep::Adopt, HandOffStep::Go, HandOffStep::End];
+        for step in all {
+            let from_front_end = received(step, ("f", "a"), "content");
+            assert_eq!(from_front_end.as_deref(), Some("content"), "{step:?}");
+            let from_node = received(step, ("b", "a"), "content");
+            assert_eq!(from_node.is_some(), step != HandOffStep::Adopt, "{step:?}");
+            let for_another = received(step, ("f", "b"), "content");
+            assert_eq!(for_another, None, "{step:?}");
+        }
+    }
+
+    #[test]
+    fn message_with_another_nonce_or_changed_content_is_refused() {
+        let (sender, own) = (cluster("f"), cluster("a"));
+        let place = sender.other("a").expect("a member");
+        let message = sender
+            .prove_hand_off(place, "n", b"ticket")
+            .expect("a secret");
+        let take =
+            |step, nonce, message: &[u8]| proved(&own, step, &asked("f", nonce), message).is_some();
+        assert!(take(HandOffStep::Adopt, "n", &message));
+        assert!(!take(HandOffStep::Adopt, "m", &message));
+        // proved for a nonce, and not for the ticket that it has
+        assert!(!take(HandOffStep::Go, "n", &message));
+        for place in 0..message.len() {
+            let mut changed = message.clone();
+            changed[place] ^= 1;
+            assert!(!take(HandOffStep::Adopt, "n", &changed), "byte {place}");
+            assert!(!take(HandOffStep::Adopt, "n", &message[..place]), "cut");
+        }
+    }
+
+    fn state(client: &str, service: &str) -> ConnectionState {
+        ConnectionState {
+            client: client.parse().expect("an address"),
+            service: service.parse().expect("an address"),
+            received_to: 1,
+            written_to: 1,
+            agreed: AgreedOptions {
+                segment_max: 1460,
+                window_scales: [7, 7],
+                selective_acknowledgements: true,
+                timestamp: None,
+            },
+            windows: Windows {
+                send_changed_at: 1,
+                send: 1,
+                send_max: 1,
+                receive: 1,
+                receive_from: 1,
+            },
+            unread: Vec::new(),
+            unacknowledged: Vec::new(),
+            unsent: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn connection_is_adopted_of_the_service_and_of_a_client_that_is_no_machine_of_the_cluster() {
+        fn send(_: Rc<Worker>, _: &Arc<OwnWork>, _: Message) -> Answered {
+            Box::pin(async { None })
+        }
+        let (hand_offs, cluster) = (HandOffs::default(), cluster("a"));
+        let (client, service) = ("198.51.100.1:40000", "192.0.2.100:80");
+        let of = |client, service| check(&hand_offs, &cluster, &state(client, service));
+        assert_eq!(of(client, service), Err(NOT_OF_SERVICE), "without hand-off");
+        let address = service.parse().expect("an address");
+        assert!(hand_offs.service.set(Service::new(address, send)).is_ok());
+        assert_eq!(of(client, service), Ok(()));
+        for other in ["192.0.2.100:81", "192.0.2.101:80", "[2001:db8::1]:80"] {
+            assert_eq!(of(client, other), Err(NOT_OF_SERVICE), "{other}");
+        }
+        for machine in ["127.0.0.1:40000", "192.0.2.1:40000", "192.0.2.3:4000"] {
+            assert_eq!(of(machine, service), Err(OF_THE_CLUSTER), "{machine}");
+        }
+    }
+
+    #[test]
+    fn message_is_one_of_three_and_no_larger_than_the_state_of_a_connection() {
+        let most = MESSAGE_BYTES_MAX as u64;
+        let check = |target, bytes, expected| assert_eq!(HandOffStep::of(target, bytes), expected);
+        check(ADOPT_TARGET, most, Some(HandOffStep::Adopt));
+        check(GO_TARGET, 0, Some(HandOffStep::Go));
+        check(END_TARGET, most, Some(HandOffStep::End));
+        check(ADOPT_TARGET, most + 1, None);
+        check("/weir/hand-off/other", 0, None);
+    }
 }

@@ -1,6 +1,6 @@
 //! What hand-off takes of the machine, looked at when the process starts.
 
-use super::{HandOffs, SendMessage};
+use super::{HandOffs, SendMessage, Service};
 use crate::config::Config;
 use std::io;
 use weir_net::hand_off::repair::check_permitted;
@@ -42,7 +42,7 @@ pub(crate) fn begin(
     if !missing.is_empty() {
         return Err(missing);
     }
-    let _ = hand_offs.service.set((service, send));
+    let _ = hand_offs.service.set(Service::new(service, send));
     Ok(())
 }
 
