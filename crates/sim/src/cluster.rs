@@ -1,11 +1,12 @@
 //! Clusters on paper, request by request.
 //!
-//! Two models: nodes that share what they store, in front of an origin ([`peers`]); and the back
-//! ends of LARD's papers, which have all content on their disks, behind a front end
-//! ([`ClusterRun`]).
+//! Three models: nodes that share what they store, in front of an origin ([`peers`]); networks of up
+//! to 1024 of those ([`scale`]); and the back ends of LARD's papers, which have all content on their
+//! disks, behind a front end ([`ClusterRun`]).
 
 mod back_ends;
 pub mod peers;
+pub mod scale;
 
 pub(crate) use back_ends::Elsewhere;
 pub use back_ends::{

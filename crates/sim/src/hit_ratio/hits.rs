@@ -24,6 +24,7 @@ pub use crowd::{Summary, simulate, survey};
 pub use oracle_general::OracleGeneral;
 pub use parquet_trace::ParquetTrace;
 pub use record::{CacheRecord, HitsRecord};
+pub(crate) use simulation::digest;
 pub use simulation::{Setting, Simulation, Totals};
 pub use source::{AccessIterator, Accesses, BATCH, Trace, TraceError};
 pub use unit_sizes::UnitSizes;

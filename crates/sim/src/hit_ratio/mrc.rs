@@ -23,4 +23,5 @@ pub use outcome::{Curve, CurvePoint, Curves, Method};
 pub use page::html;
 pub use plan::{CurvesError, Plan, curves};
 pub use sample::{GROUPS, Sample};
+pub(crate) use sample::{STUDENT_T, group, rank, threshold};
 pub use sizes::{SIZES_MAX, Size, Sizes};

@@ -217,7 +217,7 @@ fn lengthen(array: &mut Vec<u32>, index: usize) {
 }
 
 /// What the policies know a key by: they pick bits of it, and two keys must never share one.
-fn digest(number: u32) -> Digest {
+pub(crate) fn digest(number: u32) -> Digest {
     let mixed = mix(u64::from(number));
     Digest(mixed, mix(mixed))
 }

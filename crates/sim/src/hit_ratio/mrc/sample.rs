@@ -49,7 +49,7 @@ pub enum Sample {
 pub const GROUPS: u32 = 10;
 
 /// Student's t for [`GROUPS`] - 1 degrees of freedom, two-sided 95 %.
-const STUDENT_T: f64 = 2.262;
+pub(crate) const STUDENT_T: f64 = 2.262;
 
 /// What the sample says of one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,7 +72,7 @@ pub(super) fn estimate(whole: f64, groups: &[f64]) -> Estimate {
 }
 
 /// The group of a key.
-pub(super) fn group(number: u32) -> u32 {
+pub(crate) fn group(number: u32) -> u32 {
     let mixed = mix(u64::from(number) ^ GROUP_SALT) >> 32;
     u32::try_from((mixed * u64::from(GROUPS)) >> 32).unwrap_or(0)
 }
@@ -81,7 +81,7 @@ pub(super) fn group(number: u32) -> u32 {
 const GROUP_SALT: u64 = 0x6772_6f75_7073;
 
 /// Where a key stands between 0 and 2^64: below the threshold it is taken.
-pub(super) fn rank(key: u64, seed: u64) -> u64 {
+pub(crate) fn rank(key: u64, seed: u64) -> u64 {
     mix(key ^ mix(seed ^ SAMPLE_SALT))
 }
 
@@ -118,12 +118,13 @@ impl<'t> SampledTrace<'t> {
     }
 }
 
+/// Ranks up to this one are of this share of all keys.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a share of 2^64; all of it saturates"
 )]
-fn threshold(share: f64) -> u64 {
+pub(crate) fn threshold(share: f64) -> u64 {
     (share * TWO_TO_64) as u64
 }
 
