@@ -32,10 +32,12 @@ pub(crate) enum SimCommand {
     /// network.
     Run(Box<run::RunFlags>),
     /// Simulate a cluster: back ends with content on their disks, behind a front end that chooses
-    /// one for each connection or request
+    /// one for each connection or request; or up to 1024 caches that share what they store
     ///
-    /// The policies are those of `weir serve`; costs of CPU and disk are those of LARD's papers, or
-    /// set by flags. docs/lard.md describes the model.
+    /// The policies are those of `weir serve`. Of back ends, costs of CPU and disk are those of
+    /// LARD's papers, or set by flags: docs/lard.md describes the model. Of caches (`--model
+    /// caches`) hits, requests of the origin and between nodes are counted, from a sample of the
+    /// targets: docs/scale.md.
     Cluster(Box<cluster::ClusterFlags>),
     /// Repeat the tables and figures of a paper, beside the published numbers
     #[command(subcommand)]

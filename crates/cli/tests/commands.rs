@@ -143,6 +143,22 @@ const COMMANDS: &[(&str, &str)] = &[
         "sim-cluster-bad-scale",
         "sim cluster rice-1999 --scale -0.5",
     ),
+    (
+        "sim-cluster-caches",
+        "sim cluster web-2026 --model caches --requests 20000 --nodes 1,4 --cache-size 32MiB",
+    ),
+    (
+        "sim-cluster-caches-of-back-ends",
+        "sim cluster web-2026 --model caches --server flash",
+    ),
+    (
+        "sim-cluster-caches-bad-policy",
+        "sim cluster web-2026 --model caches --policy lard",
+    ),
+    (
+        "sim-cluster-sample-of-back-ends",
+        "sim cluster rice-1999 --sample 4",
+    ),
     ("sim-cluster-too-many", "sim cluster rice-1999 --nodes 2000"),
     ("sim-paper-lard-help", "sim paper lard --help"),
     ("sim-paper-lard-bad-scale", "sim paper lard --scale 0"),

@@ -1,8 +1,8 @@
 //! Clusters on paper, request by request.
 //!
-//! Three models: nodes that share what they store, in front of an origin ([`peers`]); networks of up
-//! to 1024 of those ([`scale`]); and the back ends of LARD's papers, which have all content on their
-//! disks, behind a front end ([`ClusterRun`]).
+//! Three models: nodes that share what they store, in front of an origin ([`peers`]); networks of
+//! up to 1024 of those ([`scale`]); and the back ends of LARD's papers, which have all content on
+//! their disks, behind a front end ([`ClusterRun`]).
 
 mod back_ends;
 pub mod peers;

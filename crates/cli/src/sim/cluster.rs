@@ -1,8 +1,10 @@
-//! `weir sim cluster`: back ends with content on their disks, behind a front end.
+//! `weir sim cluster`: back ends with content on their disks, behind a front end, or caches.
+
+mod caches;
 
 use super::trace::{choices, threads};
 use crate::messages::{Failure, give, give_json, tell};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::num::NonZero;
 use std::path::Path;
@@ -28,56 +30,56 @@ pub(crate) struct ClusterFlags {
     #[arg(value_name = "TRACE")]
     trace: String,
 
+    /// What a node is: a back end with all content on its disk (back-ends), or a cache that shares
+    /// what it stores, in front of an origin (caches)
+    #[arg(long, value_name = "MODEL", default_value = "back-ends")]
+    model: Model,
+
     /// Requests of a synthetic trace, instead of its own length; of a file, the first rows
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=Recipe::REQUESTS_MAX))]
     requests: Option<u64>,
 
-    /// Back ends; several numbers with commas
-    #[arg(
-        long,
-        value_name = "N",
-        value_delimiter = ',',
-        default_value = "1,2,4,6"
-    )]
+    /// Nodes; several numbers with commas. Without it 1,2,4,6, of caches 1,4,16,64,256,1024
+    #[arg(long, value_name = "N", value_delimiter = ',')]
     nodes: Vec<NonZero<u16>>,
 
     #[arg(
         long,
         value_name = "POLICIES",
         value_delimiter = ',',
-        default_value = "extended-lard",
-        help = choices("How a back end is chosen; several with commas", PolicyKind::WORDS)
+        help = choices(
+            "How a node is chosen; several with commas. Without it extended-lard, of caches \
+             replicated-hash",
+            PolicyKind::WORDS
+        )
     )]
     policy: Vec<PolicyKind>,
 
     #[arg(
         long,
         value_name = "MECHANISM",
-        default_value = "forwarding",
-        help = choices("How a request reaches another back end than the one of its connection", Mechanism::WORDS)
+        help = choices("How a request reaches another back end than the one of its connection. Without it forwarding", Mechanism::WORDS)
     )]
-    mechanism: Mechanism,
+    mechanism: Option<Mechanism>,
 
     #[arg(
         long,
         value_name = "VERSION",
-        default_value_t,
-        help = choices("One request a connection, or those that it has in the trace", Http::WORDS)
+        help = choices("One request a connection, or those that it has in the trace. Without it kept", Http::WORDS)
     )]
-    http: Http,
+    http: Option<Http>,
 
     #[arg(
         long,
         value_name = "SERVER",
-        default_value_t,
-        help = choices("Whose published costs a back end has", Server::WORDS)
+        help = choices("Whose published costs a back end has. Without it apache", Server::WORDS)
     )]
-    server: Server,
+    server: Option<Server>,
 
     /// The part of a send that forwarding takes: costs of hand-off and forwarding that are not set
     /// follow from it (docs/lard.md)
-    #[arg(long, value_name = "X", default_value_t = MechanismCosts::SCALE)]
-    scale: f64,
+    #[arg(long, value_name = "X")]
+    scale: Option<f64>,
 
     #[arg(
         long,
@@ -86,21 +88,23 @@ pub(crate) struct ClusterFlags {
     )]
     cost: Vec<SetCost>,
 
-    /// Memory of a back end for content
-    #[arg(long, value_name = "SIZE", default_value = "85000000B")]
-    cache_size: ByteSize,
+    /// Memory of a node for content. Without it 85000000B, of caches 16GiB
+    #[arg(long, value_name = "SIZE")]
+    cache_size: Option<ByteSize>,
 
     #[arg(
         long,
         value_name = "POLICY",
-        default_value_t = EvictionKind::Gds,
-        help = choices("Which files leave it", EvictionKind::WORDS)
+        help = choices("What leaves it. Without it gds, of caches s3-fifo", EvictionKind::WORDS)
     )]
-    eviction: EvictionKind,
+    eviction: Option<EvictionKind>,
 
     /// Connections at once; without it, as many as the papers admit for so many back ends
     #[arg(long, value_name = "N")]
     admitted: Option<NonZero<u32>>,
+
+    #[command(flatten)]
+    caches: caches::CacheFlags,
 
     /// Of the trace and of choices at random
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -113,6 +117,12 @@ pub(crate) struct ClusterFlags {
     /// Runs at the same time; without it, one a core
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Model {
+    BackEnds,
+    Caches,
 }
 
 /// A cost with its name.
@@ -167,9 +177,20 @@ struct RunRecord {
 /// # Errors
 /// The trace cannot be read or has no connections, a cost cannot be, or it was interrupted.
 pub(super) fn cluster(flags: &ClusterFlags) -> Result<(), Failure> {
+    match flags.model {
+        Model::BackEnds => back_ends(flags),
+        Model::Caches => caches::caches(flags),
+    }
+}
+
+fn back_ends(flags: &ClusterFlags) -> Result<(), Failure> {
+    if flags.caches.are_given() {
+        let what = "cannot use `--sample` and `--rate`";
+        return Err(Failure::usage(what, "they are for `--model caches`"));
+    }
     let settings = settings(flags)?;
     let interrupt = Interrupt::on_signals()?;
-    let trace = read(&flags.trace, flags.requests, flags.seed, flags.http)?;
+    let trace = read(&flags.trace, flags.requests, flags.seed, flags.http())?;
     tell(&trace.description());
     let is_stopped = || interrupt.is_set();
     let outcomes = run(&settings, &trace, threads(flags.threads), &is_stopped)?;
@@ -180,9 +201,9 @@ pub(super) fn cluster(flags: &ClusterFlags) -> Result<(), Failure> {
         targets: trace.targets(),
         grouping: trace.description(),
         seed: flags.seed,
-        server: flags.server,
-        mechanism: flags.mechanism,
-        http: flags.http,
+        server: flags.server(),
+        mechanism: flags.mechanism(),
+        http: flags.http(),
         runs: settings.iter().zip(outcomes).map(RunRecord::new).collect(),
     };
     if flags.json {
@@ -229,19 +250,70 @@ fn group(
     }
 }
 
+/// What is given, else what stands for nothing.
+fn or<'a, T>(given: &'a [T], without: &'a [T]) -> &'a [T] {
+    match given {
+        [] => without,
+        given => given,
+    }
+}
+
+const fn nodes<const N: usize>(numbers: [u16; N]) -> [NonZero<u16>; N] {
+    let mut all = [NonZero::<u16>::MIN; N];
+    let mut index = 0;
+    while index < N {
+        if let Some(number) = NonZero::new(numbers[index]) {
+            all[index] = number;
+        }
+        index += 1;
+    }
+    all
+}
+
+/// The numbers of back ends without `--nodes`.
+const NODES: [NonZero<u16>; 4] = nodes([1, 2, 4, 6]);
+
+impl ClusterFlags {
+    fn mechanism(&self) -> Mechanism {
+        self.mechanism.unwrap_or(Mechanism::Forwarding)
+    }
+
+    fn http(&self) -> Http {
+        self.http.unwrap_or_default()
+    }
+
+    fn server(&self) -> Server {
+        self.server.unwrap_or_default()
+    }
+
+    /// Whether a flag is given that only back ends have.
+    fn has_back_ends(&self) -> bool {
+        self.mechanism.is_some()
+            || self.http.is_some()
+            || self.server.is_some()
+            || self.scale.is_some()
+            || !self.cost.is_empty()
+            || self.admitted.is_some()
+    }
+}
+
 fn settings(flags: &ClusterFlags) -> Result<Vec<BackEndsSetting>, Failure> {
-    let server = flags.server.costs();
-    let costs = MechanismCosts::at_crossover(&server, flags.scale)
+    let server = flags.server().costs();
+    let costs = MechanismCosts::at_crossover(&server, flags.scale.unwrap_or(MechanismCosts::SCALE))
         .map_err(|error| Failure::usage("cannot use `--scale`", error))?;
     let mut all = Vec::new();
-    for nodes in &flags.nodes {
-        for policy in &flags.policy {
+    for nodes in or(&flags.nodes, &NODES) {
+        for policy in or(&flags.policy, &[PolicyKind::ExtendedLard]) {
             let mut setting = BackEndsSetting::of(*nodes, server, costs);
             setting.policy = *policy;
-            setting.mechanism = flags.mechanism;
-            setting.http = flags.http;
-            setting.cache.capacity_bytes = flags.cache_size.bytes();
-            setting.cache.eviction = flags.eviction;
+            setting.mechanism = flags.mechanism();
+            setting.http = flags.http();
+            if let Some(size) = flags.cache_size {
+                setting.cache.capacity_bytes = size.bytes();
+            }
+            if let Some(eviction) = flags.eviction {
+                setting.cache.eviction = eviction;
+            }
             setting.seed = flags.seed;
             let admitted = admitted(*nodes, setting.rules.limits);
             setting.admitted_max = flags.admitted.unwrap_or(admitted);

@@ -1,7 +1,7 @@
 //! Networks of up to 1024 caches that share what they store, from a sample of their targets.
 //!
 //! The nodes step [`Members`](weir_policy::route::Members) as those of [`peers`](super::peers) do,
-//! and keep nothing for targets that nobody of the sample asks for. One reading of the trace serves
+//! and hold targets of the sample alone. One reading of the trace serves
 //! all sizes of the network, with the same requests; only these differ in what a node is.
 //!
 //! * **Sample**: the [`HOT_TARGETS`] most requested targets of the trace's beginning are simulated

@@ -17,6 +17,8 @@ use weir_trace::{Row, TraceError};
 
 const REQUESTS: u64 = 60_000;
 
+type Figure = fn(&ScaleOutcome) -> Estimated;
+
 fn setting(nodes: &[u16], one_in: u32) -> ScaleSetting {
     ScaleSetting {
         nodes: nodes.iter().map(|it| NonZero::new(*it).unwrap()).collect(),
@@ -114,12 +116,11 @@ fn sample_of_the_targets_says_what_all_of_them_say_within_its_error() {
             (sampled.requests, sampled.bytes)
         );
         // bytes hang on few large responses, and a sample says little of them
-        let figures: [(&str, f64, fn(&ScaleOutcome) -> Estimated); 5] = [
+        let figures: [(&str, f64, Figure); 4] = [
             ("hit ratio", 0.1, |it| it.hit_ratio),
-            ("own hit ratio", 0.1, |it| it.own_hit_ratio),
+            ("own hit ratio", 0.2, |it| it.own_hit_ratio),
             ("origin bytes", 1.0, |it| it.origin_bytes),
             ("lateral requests", 0.2, |it| it.lateral_requests),
-            ("busiest", 0.3, |it| it.busiest),
         ];
         for (name, error_max, figure) in figures {
             let (truth, said) = (figure(whole), figure(sampled));
@@ -132,6 +133,13 @@ fn sample_of_the_targets_says_what_all_of_them_say_within_its_error() {
             let most = error_max * truth.value + 1e-9;
             assert!(said.error <= most, "{name}: {truth:?}, sampled {said:?}");
         }
+        // the highest of several estimates is rather too high, and not too low
+        let (truth, said) = (whole.busiest.value, sampled.busiest);
+        assert!(
+            truth <= said.value + said.error,
+            "{truth}, sampled {said:?}"
+        );
+        assert!(said.value <= 1.25 * truth, "{truth}, sampled {said:?}");
     }
 }
 
