@@ -51,7 +51,7 @@ fn each_line_on_the_committed_trace_has_the_recorded_counts() {
     let mut found = String::new();
     for line in Line::ALL
         .into_iter()
-        .filter(|line| line.http() == Http::Kept)
+        .filter(|line| line.http() == Http::Persistent)
     {
         for nodes in [1, 3, 6] {
             let server = Server::Apache.costs();

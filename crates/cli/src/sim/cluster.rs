@@ -65,7 +65,7 @@ pub(crate) struct ClusterFlags {
     #[arg(
         long,
         value_name = "VERSION",
-        help = choices("One request a connection, or those that it has in the trace. Without it kept", Http::WORDS)
+        help = choices("One request a connection, or those that it has in the trace. Without it persistent", Http::WORDS)
     )]
     http: Option<Http>,
 
@@ -246,7 +246,7 @@ fn group(
 ) -> Result<ConnectionTrace, GroupingError> {
     match http {
         Http::V1_0 => ConnectionTrace::read_single(rows),
-        Http::Kept => ConnectionTrace::read(rows, GroupingRules::default()),
+        Http::Persistent => ConnectionTrace::read(rows, GroupingRules::default()),
     }
 }
 

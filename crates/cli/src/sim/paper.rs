@@ -140,7 +140,7 @@ fn lard(flags: &LardFlags) -> Result<(), Failure> {
     output::try_path(&flags.out).map_err(unwritten)?;
     let scale = thousandths(flags.scale)?;
     let interrupt = Interrupt::on_signals()?;
-    let trace = cluster::read(&flags.trace, flags.requests, flags.seed, Http::Kept)?;
+    let trace = cluster::read(&flags.trace, flags.requests, flags.seed, Http::Persistent)?;
     let order = lard::Order {
         trace: flags.trace.clone(),
         seed: flags.seed,

@@ -142,7 +142,7 @@ impl<'a> ClusterRun<'a> {
         let first = self.next;
         self.next = match self.setting.http {
             Http::V1_0 => first + 1,
-            Http::Kept => self.end(first, |request| request.begins_connection),
+            Http::Persistent => self.end(first, |request| request.begins_connection),
         };
         let connection = &mut self.connections[id as usize];
         connection.next = first;
@@ -159,7 +159,7 @@ impl<'a> ClusterRun<'a> {
         let first = self.connections[id as usize].next;
         let end = match self.setting.http {
             Http::V1_0 => first + 1,
-            Http::Kept => self.end(first, |request| request.begins_batch),
+            Http::Persistent => self.end(first, |request| request.begins_batch),
         };
         let connection = &mut self.connections[id as usize];
         connection.next = end;

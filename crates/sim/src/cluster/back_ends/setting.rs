@@ -19,7 +19,7 @@ weir_policy::choice! {
         V1_0 = "1.0",
         /// Those that it has in the trace: P-HTTP, HTTP/1.1.
         #[default]
-        Kept = "kept",
+        Persistent = "persistent",
     }
 }
 
@@ -73,7 +73,7 @@ impl BackEndsSetting {
             policy: PolicyKind::ExtendedLard,
             rules,
             mechanism: Mechanism::Forwarding,
-            http: Http::Kept,
+            http: Http::Persistent,
             server,
             costs,
             disk: DiskCosts::ASPLOS_1998,

@@ -133,7 +133,7 @@ const SPECS: &[Spec] = &[
         place: "section 6",
         published: &[(Apache, 39.0, Calibrated), (Flash, 54.0, Predicted)],
         ours: |findings, server| {
-            let least = findings.least_share(server, Line::LardKept, Line::Lard)?;
+            let least = findings.least_share(server, Line::LardPersistent, Line::Lard)?;
             Some(100.0 - least)
         },
     },

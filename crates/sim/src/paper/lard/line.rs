@@ -11,11 +11,11 @@ weir_policy::choice! {
         /// In turn, a connection for each request.
         Wrr = "WRR",
         /// In turn, by connection.
-        WrrKept = "WRR-PHTTP",
+        WrrPersistent = "WRR-PHTTP",
         /// LARD, a connection for each request.
         Lard = "simple-LARD",
         /// LARD by the first request of a connection.
-        LardKept = "simple-LARD-PHTTP",
+        LardPersistent = "simple-LARD-PHTTP",
         /// Extended LARD, connections handed over for each request.
         MultipleHandOff = "multiHandoff-extLARD-PHTTP",
         /// Extended LARD, requests forwarded by the node of the connection.
@@ -45,8 +45,8 @@ impl Line {
     #[must_use]
     pub const fn policy(self) -> PolicyKind {
         match self {
-            Self::Wrr | Self::WrrKept => PolicyKind::InTurn,
-            Self::Lard | Self::LardKept => PolicyKind::Lard,
+            Self::Wrr | Self::WrrPersistent => PolicyKind::InTurn,
+            Self::Lard | Self::LardPersistent => PolicyKind::Lard,
             Self::MultipleHandOff | Self::Forwarding | Self::ZeroCost => PolicyKind::ExtendedLard,
             Self::BoundedHash => PolicyKind::BoundedHash,
             Self::TwoChoices => PolicyKind::TwoChoices,
@@ -58,7 +58,9 @@ impl Line {
     #[must_use]
     pub const fn mechanism(self) -> Mechanism {
         match self {
-            Self::Wrr | Self::WrrKept | Self::Lard | Self::LardKept => Mechanism::HandOff,
+            Self::Wrr | Self::WrrPersistent | Self::Lard | Self::LardPersistent => {
+                Mechanism::HandOff
+            }
             Self::MultipleHandOff => Mechanism::MultipleHandOff,
             Self::ZeroCost => Mechanism::ZeroCost,
             Self::Forwarding | Self::BoundedHash | Self::TwoChoices | Self::ReplicatedHash => {
@@ -72,7 +74,7 @@ impl Line {
     pub const fn http(self) -> Http {
         match self {
             Self::Wrr | Self::Lard => Http::V1_0,
-            _ => Http::Kept,
+            _ => Http::Persistent,
         }
     }
 }

@@ -181,9 +181,9 @@ fn sizes(findings: &Findings, server: Server) -> ShownExhibit {
 const fn look(line: Line) -> (usize, Stroke) {
     match line {
         Line::Wrr => (0, Stroke::Solid),
-        Line::WrrKept => (0, Stroke::Dashed),
+        Line::WrrPersistent => (0, Stroke::Dashed),
         Line::Lard => (1, Stroke::Solid),
-        Line::LardKept => (1, Stroke::Dashed),
+        Line::LardPersistent => (1, Stroke::Dashed),
         Line::MultipleHandOff => (2, Stroke::Dashed),
         Line::Forwarding => (3, Stroke::Dashed),
         Line::ZeroCost => (6, Stroke::Dashed),
@@ -216,11 +216,13 @@ fn throughput(findings: &Findings, server: Server) -> ShownExhibit {
     });
     let note = "dashed: persistent connections (P-HTTP); solid: HTTP/1.0";
     let curves = picture(&per_s, note, 10, 1, |place| look(Line::ALL[place]));
-    let kept = Line::ALL.iter().filter(|line| line.http() == Http::Kept);
+    let persistent = Line::ALL
+        .iter()
+        .filter(|line| line.http() == Http::Persistent);
     let about = format!(
         "Ten lines, {} of them with persistent connections. The first seven are the paper's; bounded-hash, two-choices and replicated-hash \
          (the default of a cluster here) are policies of today, with forwarding.",
-        kept.count()
+        persistent.count()
     );
     shown(&about, vec![per_s, hits], vec![Picture::Curves(curves)])
 }
