@@ -6,6 +6,7 @@ use super::trace::{choices, threads};
 use crate::messages::{Failure, give, give_json, tell};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use std::fmt::Display;
 use std::num::NonZero;
 use std::path::Path;
 use std::str::FromStr;
@@ -58,21 +59,21 @@ pub(crate) struct ClusterFlags {
     #[arg(
         long,
         value_name = "MECHANISM",
-        help = choices("How a request reaches another back end than the one of its connection. Without it forwarding", Mechanism::WORDS)
+        help = choices_or("How a request reaches another back end than the one of its connection", Mechanism::default(), Mechanism::WORDS)
     )]
     mechanism: Option<Mechanism>,
 
     #[arg(
         long,
         value_name = "VERSION",
-        help = choices("One request a connection, or those that it has in the trace. Without it persistent", Http::WORDS)
+        help = choices_or("One request a connection, or those that it has in the trace", Http::default(), Http::WORDS)
     )]
     http: Option<Http>,
 
     #[arg(
         long,
         value_name = "SERVER",
-        help = choices("Whose published costs a back end has. Without it apache", Server::WORDS)
+        help = choices_or("Whose published costs a back end has", Server::default(), Server::WORDS)
     )]
     server: Option<Server>,
 
@@ -117,6 +118,11 @@ pub(crate) struct ClusterFlags {
     /// Runs at the same time; without it, one a core
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
+}
+
+/// The help of a flag that stands for `without` where it is not given.
+fn choices_or(meaning: &str, without: impl Display, words: &[&str]) -> String {
+    choices(&format!("{meaning}. Without it {without}"), words)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -275,7 +281,7 @@ const NODES: [NonZero<u16>; 4] = nodes([1, 2, 4, 6]);
 
 impl ClusterFlags {
     fn mechanism(&self) -> Mechanism {
-        self.mechanism.unwrap_or(Mechanism::Forwarding)
+        self.mechanism.unwrap_or_default()
     }
 
     fn http(&self) -> Http {

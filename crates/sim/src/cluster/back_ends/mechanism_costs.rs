@@ -11,11 +11,11 @@ weir_policy::choice! {
     #[derive(Default, PartialOrd, Ord)]
     pub enum Mechanism {
         /// A connection is handed over once, to the node that its first request is given to.
-        #[default]
         HandOff = "hand-off",
         /// A connection is handed over again whenever a request is given to another node.
         MultipleHandOff = "multiple-hand-off",
         /// The node that handles the connection asks the other one and passes its response on.
+        #[default]
         Forwarding = "forwarding",
         /// As multiple hand-off, for nothing: the ideal that the others are compared with.
         ZeroCost = "zero-cost",
