@@ -5,7 +5,7 @@
 //! A URL with `&` in it, put into a query without encoding, would silently lose its tail and purge
 //! something else. So anything beside `url=` is an error.
 
-use super::places::Place;
+use super::listening::places::Place;
 use super::{Control, aside, text};
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, RawQuery, State};

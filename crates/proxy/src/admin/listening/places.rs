@@ -28,20 +28,20 @@ const GIVE_WAY_LIMIT: Duration = Duration::from_millis(200);
 
 /// What bounds the admin's connections.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(in crate::admin) struct Limits {
     /// Connections open at once.
-    pub(super) connections_max: usize,
+    pub(in crate::admin) connections_max: usize,
     /// From the first moment of a connection, or the first byte of a later request, to the end of
     /// the head.
-    pub(super) head: Duration,
+    pub(in crate::admin) head: Duration,
     /// Longest silence of a connection otherwise, reading or writing.
-    pub(super) silence: Duration,
+    pub(in crate::admin) silence: Duration,
 }
 
 impl Limits {
     /// Those of the admin interface. A head fits one packet, and the operator is near: half of what
     /// the proxy gives its clients.
-    pub(super) const DEFAULT: Self = Self {
+    pub(in crate::admin) const DEFAULT: Self = Self {
         connections_max: 32,
         head: Duration::from_secs(5),
         silence: Duration::from_secs(30),
@@ -75,7 +75,7 @@ struct State {
 
 /// The place of one connection.
 #[derive(Clone, Debug)]
-pub(super) struct Place(Arc<Mutex<State>>);
+pub(in crate::admin) struct Place(Arc<Mutex<State>>);
 
 impl Place {
     fn new() -> Self {
@@ -98,13 +98,13 @@ impl Place {
     }
 
     /// The request counts as carried out as long as the result lives.
-    pub(super) fn works(&self) -> Working {
+    pub(in crate::admin) fn works(&self) -> Working {
         self.enter(Stage::Work);
         Working(self.clone())
     }
 
     /// Whether the connection must close for another one; if not, its driver is woken when it must.
-    pub(super) fn gives_way(&self, cx: &Context<'_>) -> bool {
+    pub(in crate::admin) fn gives_way(&self, cx: &Context<'_>) -> bool {
         let mut state = self.lock();
         if !state.gives_way {
             state.driver = Some(cx.waker().clone());
@@ -113,7 +113,7 @@ impl Place {
     }
 
     /// Bytes were read or written.
-    pub(super) fn moved(&self, is_read: bool) {
+    pub(in crate::admin) fn moved(&self, is_read: bool) {
         let mut state = self.lock();
         match state.stage {
             Stage::Head => return,
@@ -124,7 +124,7 @@ impl Place {
     }
 
     /// The kernel has accepted what was written.
-    pub(super) fn flushed(&self) {
+    pub(in crate::admin) fn flushed(&self) {
         let mut state = self.lock();
         if state.stage == Stage::Answer {
             state.stage = Stage::Idle;
@@ -133,7 +133,7 @@ impl Place {
     }
 
     /// Until when it may wait.
-    pub(super) fn until(&self, limits: &Limits) -> Instant {
+    pub(in crate::admin) fn until(&self, limits: &Limits) -> Instant {
         let state = self.lock();
         let limit = match state.stage {
             Stage::Head => limits.head,
@@ -144,7 +144,7 @@ impl Place {
 }
 
 /// A purge or reload under way.
-pub(super) struct Working(Place);
+pub(in crate::admin) struct Working(Place);
 
 impl Drop for Working {
     fn drop(&mut self) {
@@ -159,7 +159,7 @@ impl Connected<IncomingStream<'_, BoundedListener>> for Place {
 }
 
 /// Notes that the head of a request is there, and when it is answered.
-pub(super) async fn follow(
+pub(in crate::admin) async fn follow(
     ConnectInfo(place): ConnectInfo<Place>,
     request: Request,
     next: Next,
@@ -172,14 +172,14 @@ pub(super) async fn follow(
 
 /// All places.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(in crate::admin) struct Places {
     max: usize,
     taken: Mutex<Vec<Place>>,
     left: Notify,
 }
 
 impl Places {
-    pub(super) fn new(max: usize) -> Self {
+    pub(in crate::admin) fn new(max: usize) -> Self {
         Self {
             max,
             taken: Mutex::default(),
@@ -192,7 +192,7 @@ impl Places {
     }
 
     /// A place for a newcomer, for which another may have to give way.
-    pub(super) async fn take(self: &Arc<Self>) -> PlaceGuard {
+    pub(in crate::admin) async fn take(self: &Arc<Self>) -> PlaceGuard {
         loop {
             {
                 let mut taken = self.lock();
@@ -235,8 +235,8 @@ impl Places {
 }
 
 /// A place that is taken until this is dropped.
-pub(super) struct PlaceGuard {
-    pub(super) place: Place,
+pub(in crate::admin) struct PlaceGuard {
+    pub(in crate::admin) place: Place,
     places: Arc<Places>,
 }
 

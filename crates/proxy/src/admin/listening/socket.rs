@@ -18,12 +18,12 @@ const SOCKET_MODE: u32 = 0o600;
 /// A socket that listens.
 #[derive(Debug)]
 pub struct AdminSocket {
-    pub(super) listening: Listening,
+    pub(in crate::admin) listening: Listening,
     address: AdminAddress,
 }
 
 #[derive(Debug)]
-pub(super) enum Listening {
+pub(in crate::admin) enum Listening {
     Tcp(std::net::TcpListener),
     Unix(std::os::unix::net::UnixListener),
 }
@@ -98,14 +98,14 @@ fn remove_stale(path: &Path) -> io::Result<()> {
 
 /// The file of a Unix socket, removed when dropped, unless another has taken its place.
 #[derive(Debug)]
-pub(super) struct SocketFile {
+pub(in crate::admin) struct SocketFile {
     path: PathBuf,
     /// Device and number.
     inode: (u64, u64),
 }
 
 impl SocketFile {
-    pub(super) fn of(address: &AdminAddress) -> Option<Self> {
+    pub(in crate::admin) fn of(address: &AdminAddress) -> Option<Self> {
         let AdminAddress::Unix(path) = address else {
             return None;
         };

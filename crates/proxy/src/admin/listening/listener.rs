@@ -19,7 +19,7 @@ use tokio::time::{Sleep, sleep, sleep_until};
 /// Pause after a failed accept: being out of file descriptors does not pass at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-pub(super) struct BoundedListener {
+pub(in crate::admin) struct BoundedListener {
     listener: Accepting,
     places: Arc<Places>,
     limits: Limits,
@@ -32,7 +32,7 @@ enum Accepting {
 
 impl BoundedListener {
     /// Called in the runtime that will accept; `listening` does not block.
-    pub(super) fn new(listening: Listening, limits: Limits) -> io::Result<Self> {
+    pub(in crate::admin) fn new(listening: Listening, limits: Limits) -> io::Result<Self> {
         Ok(Self {
             listener: match listening {
                 Listening::Tcp(listener) => Accepting::Tcp(TcpListener::from_std(listener)?),
@@ -98,7 +98,7 @@ macro_rules! either {
 }
 
 /// A connection with a place among the few and a limit on each of its waits.
-pub(super) struct Connection {
+pub(in crate::admin) struct Connection {
     stream: Stream,
     timer: Pin<Box<Sleep>>,
     limits: Limits,
