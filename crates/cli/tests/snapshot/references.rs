@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::snapshot::{compare, finish, folder, weir, whole};
-use weir_measure::{BUCKETS, Family, Kind, Label, Metric, NamedFamily, RESPONSE_TIME_HELP, Source};
+use weir_measure::{Family, Kind, Label, Metric, NamedFamily, OCTAVES, RESPONSE_TIME_HELP, Source};
 use weir_policy::catalog::Refusal;
 use weir_policy::verdict::{FROM_DISK, MAY_BE_PURGED};
 use weir_policy::{Hit, NotStored, RefuseReason, StaleReason, Uncachable1998};
@@ -89,7 +89,7 @@ fn metrics() -> String {
         let (unit, help) = (family.unit, family.help);
         let _ = writeln!(page, "| `{name}{{{labels}}}` | {kind} | {unit} | {help} |");
     }
-    let last_us = weir_measure::bucket_limit_us(BUCKETS - 2).expect("the last but one has a limit");
+    let last_us = weir_measure::octave_limit_us(OCTAVES - 2).expect("the last but one has a limit");
     let _ = writeln!(
         page,
         "| `weir_response_time_seconds{{source}}` | histogram | seconds | {RESPONSE_TIME_HELP} \

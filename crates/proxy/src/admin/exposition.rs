@@ -15,8 +15,8 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 use weir_measure::{
-    BUCKETS, Family, HistogramSnapshot, Kind, NamedFamily, RESPONSE_TIME_HELP, Snapshot,
-    bucket_limit_us,
+    Family, HistogramSnapshot, Kind, NamedFamily, OCTAVES, RESPONSE_TIME_HELP, Snapshot,
+    octave_limit_us,
 };
 
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -207,10 +207,11 @@ struct Times<'s>(&'s HistogramSnapshot);
 
 impl EncodeMetric for Times<'_> {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
-        let buckets: [(f64, u64); BUCKETS] = std::array::from_fn(|index| {
+        let octaves = self.0.octaves();
+        let buckets: [(f64, u64); OCTAVES] = std::array::from_fn(|index| {
             (
-                bucket_limit_us(index).map_or(f64::INFINITY, seconds),
-                self.0.buckets[index],
+                octave_limit_us(index).map_or(f64::INFINITY, seconds),
+                octaves[index],
             )
         });
         encoder.encode_histogram::<NoLabelSet>(
