@@ -10,6 +10,9 @@
 //! store of memory that no other core touches; a shared counter bumped by eight cores would cost
 //! more than a whole hit.
 //!
+//! What costs memory that does not depend on the stream is here as values: the heavy hitters of a
+//! stream ([`sketch`]). Threads, locks and names are the driver's.
+//!
 //! The result file of a benchmark run ([`record`]) is here too: other programs read it, so its
 //! schema belongs neither to the program that writes it nor to the one that draws it.
 //!
@@ -27,10 +30,11 @@ pub mod named;
 pub mod quantile;
 pub mod ratio;
 pub mod record;
+pub mod sketch;
 pub mod snapshot;
 
 pub use counters::Counters;
-pub use histogram::{BUCKETS, Histogram, HistogramSnapshot, RESPONSE_TIME_HELP, bucket_limit_us};
+pub use histogram::{Histogram, HistogramSnapshot, OCTAVES, RESPONSE_TIME_HELP, octave_limit_us};
 pub use label::{
     Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome, Joined, Label,
     Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason, PeerRefusal, ReloadOutcome,
