@@ -461,6 +461,9 @@ table! {
     // --- the house -------------------------------------------------------------------------------
     /// Access log lines dropped because the queue was full or the destination failed.
     LogLinesDropped, Counter, "weir_access_log_dropped_total", "lines";
+    /// Sums that are missing among the heavy hitters of `/top`, since these were read at the moment
+    /// when a worker was to add them.
+    TopDropped, Counter, "weir_top_dropped_total", "sums";
     /// Configs offered by SIGHUP or POST /reload, by what became of them.
     Reloads(outcome: ReloadOutcome), Counter, "weir_reloads_total", "reloads";
     /// Worker threads serving clients.

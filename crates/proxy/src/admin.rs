@@ -22,6 +22,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod token;
+mod top;
 
 use std::io;
 use std::sync::Arc;
@@ -37,11 +38,13 @@ use axum::routing::{get, post};
 use tokio::sync::oneshot;
 use weir_extend::{ListenerMode, StoredError};
 use weir_measure::Snapshot;
+use weir_measure::live::{RecentMisses, TopBy, TopOf, TopTable};
 
 use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::AdminAddress;
 use crate::modules::report::ModuleReport;
 use crate::settings::hierarchy::ParentReport;
+use guard::Guard;
 use listening::listener::BoundedListener;
 use listening::places::{self, Limits, Place};
 use listening::socket::SocketFile;
@@ -67,6 +70,8 @@ GET  /connections          how connections are used: a table, or JSON with ?form
 GET  /config               the effective configuration, TOML
 GET  /modules              the modules in force: a table, or JSON with ?format=json or Accept: application/json
 GET  /cluster              the nodes of the cluster as this one knows them: a table, or JSON in the same ways
+GET  /top?of=urls&by=bytes the heaviest urls, hosts, clients or next-hops, by requests, to-clients (bytes), from-next-hops, wasted or misses; n= rows; a table, or JSON in the same ways
+GET  /misses               the requests that were forwarded last, and why: a table, or JSON in the same ways
 GET  /route?url=URL        where a request for a URL is sent, and why; before url= may come mode=forward&, mode=gateway& and format=json&
 POST /modules/NAME/disable do not call this module for new requests
 POST /modules/NAME/enable  call it again
@@ -138,6 +143,12 @@ pub trait Control: Send + Sync {
     /// Why that cannot be said: answered with 400.
     fn route(&self, mode: Option<ListenerMode>, url: &str) -> Result<RouteReport, String>;
 
+    /// The heaviest `rows_max` by a measure; `None` if nothing is counted: answered with 404.
+    fn top(&self, of: TopOf, by: TopBy, rows_max: usize) -> Option<TopTable>;
+
+    /// The requests that were forwarded last; `None` if none is remembered: answered with 404.
+    fn misses(&self) -> Option<RecentMisses>;
+
     /// Enables or disables a module for new requests; `false` if there is none of this name:
     /// answered with 404.
     fn set_module_enabled(&self, name: &str, enabled: bool) -> bool;
@@ -195,6 +206,7 @@ fn serve_within(
     control: Arc<dyn Control>,
 ) -> io::Result<AdminHandle> {
     let address = socket.address().clone();
+    let is_public = address.is_public();
     let file = SocketFile::of(&address);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -206,7 +218,7 @@ fn serve_within(
     let (stop, stopped) = oneshot::channel::<()>();
     let run = move || {
         runtime.block_on(async {
-            let service = router(control).into_make_service_with_connect_info::<Place>();
+            let service = router(control, is_public).into_make_service_with_connect_info::<Place>();
             tokio::select! {
                 _ended = axum::serve(listener, service).into_future() => {}
                 _dropped = stopped => {}
@@ -225,7 +237,12 @@ fn serve_within(
     })
 }
 
-fn router(control: Arc<dyn Control>) -> Router {
+/// The endpoints; `is_public` if other machines reach them.
+fn router(control: Arc<dyn Control>, is_public: bool) -> Router {
+    let guard = Guard {
+        control: Arc::clone(&control),
+        is_public,
+    };
     Router::new()
         .route(
             "/",
@@ -238,6 +255,8 @@ fn router(control: Arc<dyn Control>) -> Router {
         .route("/cluster", get(cluster::cluster))
         .route("/route", get(cluster::route))
         .route("/modules", get(modules_report))
+        .route("/top", get(top::top))
+        .route("/misses", get(top::misses))
         .route("/modules/{name}/{action}", post(switch_module))
         .route("/purge", post(purge::purge_url))
         .route("/purge-all", post(purge::purge_all))
@@ -258,7 +277,7 @@ fn router(control: Arc<dyn Control>) -> Router {
             )
         })
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(from_fn_with_state(Arc::clone(&control), guard::check))
+        .layer(from_fn_with_state(guard, guard::check))
         .layer(from_fn(places::follow))
         .with_state(control)
 }

@@ -1,5 +1,7 @@
 //! What the operator sees and does, over the admin interface.
 
+mod heavy_hitters;
+
 use crate::support::{Config, Curl, Nginx, Weir};
 use std::process::Command;
 

@@ -15,9 +15,21 @@ use axum::response::Response;
 
 use super::{Control, Token};
 
+/// By what requests are judged beside themselves.
+#[derive(Clone)]
+pub(super) struct Guard {
+    pub(super) control: Arc<dyn Control>,
+    /// Other machines reach the address.
+    pub(super) is_public: bool,
+}
+
+/// What tells who reads what: from another machine it needs the token, and no page of another
+/// origin may ask for it.
+const NAMING: [&str; 2] = ["/misses", "/top"];
+
 /// Refuses with 403 or 401 and the reason, or passes on.
 pub(super) async fn check(
-    State(control): State<Arc<dyn Control>>,
+    State(Guard { control, is_public }): State<Guard>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -28,7 +40,18 @@ pub(super) async fn check(
     if let Some(why) = refusal(request.method(), authority, request.headers()) {
         return super::text(StatusCode::FORBIDDEN, format!("{why}\n"));
     }
+    let is_naming = NAMING.contains(&request.uri().path());
+    if is_naming && is_of_another_page(request.headers()) {
+        let why = "refused: a page of another origin asks who reads what\n";
+        return super::text(StatusCode::FORBIDDEN, why.into());
+    }
+    let needs = if is_naming && is_public {
+        Needs::Token
+    } else {
+        Needs::TokenToChange
+    };
     match challenge(
+        needs,
         request.method(),
         request.headers(),
         control.token().as_deref(),
@@ -47,11 +70,25 @@ enum Challenge {
     Wrong,
 }
 
-/// Whether a required token is missing or wrong. GET and HEAD need none: no endpoint may change
-/// anything for them.
-fn challenge(method: &Method, headers: &HeaderMap, token: Option<&Token>) -> Option<Challenge> {
+/// What needs the token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Needs {
+    /// Every request.
+    Token,
+    /// All but GET and HEAD: no endpoint may change anything for these.
+    TokenToChange,
+}
+
+/// Whether a required token is missing or wrong.
+fn challenge(
+    needs: Needs,
+    method: &Method,
+    headers: &HeaderMap,
+    token: Option<&Token>,
+) -> Option<Challenge> {
     let token = token?;
-    if method == Method::GET || method == Method::HEAD {
+    let only_reads = method == Method::GET || method == Method::HEAD;
+    if needs == Needs::TokenToChange && only_reads {
         return None;
     }
     let mut lines = headers.get_all(header::AUTHORIZATION).iter();
@@ -113,6 +150,15 @@ fn refusal(method: &Method, authority: Option<&str>, headers: &HeaderMap) -> Opt
         return Some("refused: a POST that a page of another origin made".into());
     }
     None
+}
+
+/// A browser says that a page of another site or origin makes the request (Fetch Metadata §2.3). It
+/// could not read the answer, but a page must not be able to ask.
+fn is_of_another_page(headers: &HeaderMap) -> bool {
+    headers
+        .get_all("sec-fetch-site")
+        .iter()
+        .any(|site| site != "same-origin" && site != "none")
 }
 
 fn is_same_origin(headers: &HeaderMap, host: &str) -> bool {
@@ -203,6 +249,25 @@ mod tests {
             allowed,
             "{method} {authority:?} {fields:?}"
         );
+    }
+
+    #[test]
+    fn page_of_another_origin_is_told_from_ours_and_from_a_typed_address() {
+        for (site, is_other) in [
+            (None, false),
+            (Some("none"), false),
+            (Some("same-origin"), false),
+            (Some("same-site"), true),
+            (Some("cross-site"), true),
+            (Some("anything"), true),
+        ] {
+            let lines = site.map(|site| {
+                let name = HeaderName::from_static("sec-fetch-site");
+                (name, HeaderValue::from_static(site))
+            });
+            let headers: HeaderMap = lines.into_iter().collect();
+            assert_eq!(is_of_another_page(&headers), is_other, "{site:?}");
+        }
     }
 
     #[test]

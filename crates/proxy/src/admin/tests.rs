@@ -2,6 +2,7 @@
 
 mod cluster;
 mod purge;
+mod top;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +12,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
 
-use weir_measure::{Counters, Metric};
+use weir_measure::live::{TopRow, VERSION};
+use weir_measure::{Counters, Label as _, Metric};
 
 use super::*;
 use crate::cluster::report::{CandidateKind, CandidateReport};
@@ -35,6 +37,8 @@ struct Fake {
     /// What keeps nodes from being told of it.
     purge_problem: Option<String>,
     token: Option<Arc<Token>>,
+    /// Heavy hitters are counted.
+    counts: bool,
 }
 
 impl Control for Fake {
@@ -155,6 +159,34 @@ impl Control for Fake {
             is_copied: true,
             candidates: vec![hop],
             direct: url.contains("parent").then_some("never"),
+        })
+    }
+
+    fn top(&self, of: TopOf, by: TopBy, rows_max: usize) -> Option<TopTable> {
+        self.counts.then(|| TopTable {
+            version: VERSION,
+            of: of.word().into(),
+            by: by.word().into(),
+            unit: "bytes".into(),
+            total: 100,
+            resolution: 0,
+            halving_s: 600,
+            rows: vec![
+                TopRow {
+                    name: "http://example.org/<script>".into(),
+                    count: 60,
+                    error: 0,
+                    certain: true,
+                };
+                rows_max.min(3)
+            ],
+        })
+    }
+
+    fn misses(&self) -> Option<RecentMisses> {
+        self.counts.then(|| RecentMisses {
+            version: VERSION,
+            misses: Vec::new(),
         })
     }
 

@@ -53,6 +53,7 @@ async fn run(mut exchange: RequestState, stored: &Arc<StoredResponse>) -> Option
     let next_hop = NextHop::of(&exchange).ok()?;
     let result = forward::in_background(&mut exchange, next_hop, forwarding, Some(stored)).await;
     report::count_next_hop(worker.counters(), &exchange.log);
+    exchange.count_heavy_hitters_in_background();
     match result {
         BackgroundResult::Answered(
             hop,

@@ -309,6 +309,11 @@ impl ClientConnection {
                 self.begin_head(&settings);
             }
         }
+        if self.listener.peers == ForPeers::No && !served.is_empty() && settings.config.admin.top {
+            let (requests, bytes) = (served.len() as u64, out.len() as u64);
+            let address = self.peer.ip();
+            worker.top.borrow_mut().answered(address, requests, bytes);
+        }
         let written = self.send(&out, cx);
         // one look at the clock for all that follows the write
         let now = Instant::now();

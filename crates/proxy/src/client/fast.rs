@@ -214,7 +214,7 @@ fn take_head(
         }
     }
     log.reach(Phase::Authorise);
-    let now = receiver.worker.now();
+    let (worker, now) = (receiver.worker, receiver.worker.now());
     let (tx, plan, key) = choose(receiver, head, &request, now, Choice::PLAIN);
     if plan.is_final() {
         log.reach(Phase::Choose);
@@ -237,6 +237,7 @@ fn take_head(
             &mut log,
             (out, served),
         );
+        worker.note_hit(settings, receiver.client, (key, &request.target), served);
         return InputResult::Answered { consumed };
     }
     log.keep_details(&input[..consumed]);

@@ -21,6 +21,7 @@ impl Service for Worker {
     fn tick(&self) {
         keep_ready(self);
         self.shared.hand_offs.expire();
+        self.top.borrow_mut().tick();
         self.forget_unused_modules();
         self.settings().membership.tick(self.now().tick);
         let ticks = self.ticks.get().wrapping_add(1);

@@ -227,6 +227,11 @@ impl<'a> ModuleRequest<'a> {
                     let received = self.input.at..self.input.at + self.input.bytes.len();
                     let (receiver, log) = (self.receiver, &mut *self.log);
                     fast::finish(receiver, received, request, &tx, made, log, (out, served));
+                    let found = (key, &request.target);
+                    let settings = receiver.settings;
+                    receiver
+                        .worker
+                        .note_hit(settings, receiver.client, found, served);
                     return Ok(());
                 }
                 Err(left) => {

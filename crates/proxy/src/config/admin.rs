@@ -3,6 +3,7 @@
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
 use crate::config::values::address::AdminAddress;
+use crate::config::values::text::choice;
 use crate::config::values::token_file::TokenFile;
 use std::net::SocketAddr;
 
@@ -19,6 +20,37 @@ table! {
         /// it (mode 0600). Read again on reload. `"off"` is permitted while only this machine
         /// reaches the address: then every user and program on it can purge.
         token_file: TokenFile = TokenFile::Off;
+        /// Whether it is counted which URLs, hosts, clients and next hops take most requests and
+        /// bytes (`/top`), and the last misses are remembered (`/misses`). At most 5 MiB a worker.
+        top: bool = true;
+        /// How `/top` and `/misses` show clients: `hashed` as a name that is the same for all
+        /// requests of a client until the proxy restarts, and from which its address cannot be
+        /// computed; `addresses` as they are. Hashed by default: what a person reads is private.
+        top_clients: TopClients = TopClients::Hashed;
+        /// Whether `/top` and `/misses` show queries of URLs: `cut` counts all URLs that differ in
+        /// their query alone as one, and shows none of them; `whole` counts each. Cut by default,
+        /// since queries carry names, words that were searched for, and keys.
+        top_queries: TopQueries = TopQueries::Cut;
+    }
+}
+
+choice! {
+    /// How clients are shown.
+    pub enum TopClients {
+        /// By a name that does not tell the address.
+        Hashed = "hashed",
+        /// By their addresses.
+        Addresses = "addresses",
+    }
+}
+
+choice! {
+    /// Whether queries of URLs are shown.
+    pub enum TopQueries {
+        /// They are not.
+        Cut = "cut",
+        /// They are.
+        Whole = "whole",
     }
 }
 

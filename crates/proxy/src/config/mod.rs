@@ -21,7 +21,7 @@ mod setting;
 mod values;
 
 pub use access::Access;
-pub use admin::Admin;
+pub use admin::{Admin, TopClients, TopQueries};
 pub use cache::{Cache, Pseudonym};
 
 pub use disk::{Admission, Directory, Disk, Scrub, Verify};

@@ -154,6 +154,7 @@ fn report(exchange: &RequestState, alive: bool) {
     let total_us = log.elapsed_us();
     report::count(worker.counters(), !facts.is_reused(), verdict, log);
     report::count_phases(worker.counters(), log.reached());
+    exchange.count_heavy_hitters();
     let sinks = worker.log_sinks();
     let finished = FinishedRequest {
         settings,

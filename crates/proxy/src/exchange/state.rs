@@ -1,6 +1,8 @@
 //! The state of a request that needs more than one pass: what was decided, and what is under way
 //! for it.
 
+mod heavy_hitters;
+
 use crate::cache::chosen::ChosenResponse;
 use crate::client::hand_off::HandOffStep;
 use crate::client::peer_listener::PeerSeal;

@@ -159,6 +159,7 @@ fn new(
         part: None,
         keeps_part: exchange.tx.keeps_part(),
         span,
+        names: exchange.fetch_names(),
         response: storable.with_body(InFlightContent::new(complete_length, None).finish()),
     };
     let (in_flight, id) = InFlightResponse::begin(worker, params);
@@ -216,6 +217,7 @@ fn complete(
         part: Some(Arc::clone(stored)),
         keeps_part: facts.can_be_part(),
         span,
+        names: exchange.fetch_names(),
         response: fresh,
     };
     let (in_flight, id) = InFlightResponse::begin(worker, params);

@@ -201,6 +201,7 @@ async fn run(mut pending: Pending, mut exchange: RequestState, forwarding: Forwa
         module_calls::over_in_background(&exchange);
     }
     report::count_next_hop(pending.worker.counters(), &exchange.log);
+    exchange.count_heavy_hitters_in_background();
     match result {
         Ok(Some(BackgroundResult::Answered(
             connection,

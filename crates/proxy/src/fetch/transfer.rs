@@ -10,6 +10,7 @@ use crate::fetch::in_flight::InFlightResponse;
 use crate::settings::Settings;
 use crate::worker::core::{SCRATCH_BYTES, Worker};
 use crate::worker::demand::Allowance;
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -46,6 +47,8 @@ struct Fetch {
     looked: Option<Tick>,
     /// Its share of the budget of background bytes.
     background: Allowance,
+    /// Bytes that the heavy hitters do not have yet.
+    uncounted: Cell<u64>,
 }
 
 /// A transfer that has begun, with the content received with the head; the caller spawns it.
@@ -73,6 +76,7 @@ pub(crate) fn begin(
         end: None,
         looked: None,
         background: Allowance::default(),
+        uncounted: Cell::new(0),
     });
     worker.counters().inc(Metric::FetchesUnderWay);
     fetch.take_buffered();
@@ -175,9 +179,20 @@ impl Fetch {
                 self.deadline.moved();
                 self.background.spend(read.bytes);
                 worker.counters().add(Metric::BytesFromNextHops, read.bytes);
+                self.uncounted.set(self.uncounted.get() + read.bytes);
+                self.count_names();
                 self.settle(&read);
                 Poll::Ready(())
             }
+        }
+    }
+
+    /// Counts what was received under the names of the fetch, unless these are read right now.
+    fn count_names(&self) {
+        if let Some(names) = self.in_flight.names()
+            && names.received(self.uncounted.get())
+        {
+            self.uncounted.set(0);
         }
     }
 
@@ -275,6 +290,9 @@ impl Fetch {
             return;
         }
         self.end = Some(end);
+        if self.uncounted.get() > 0 {
+            self.count_names();
+        }
         self.background.end(&self.worker.shared.background);
         let counters = self.worker.counters();
         counters.dec(Metric::FetchesUnderWay);

@@ -10,4 +10,5 @@ pub mod record;
 pub(crate) mod report;
 pub(crate) mod request_log;
 pub(crate) mod served;
+pub(crate) mod top;
 pub(crate) mod words;

@@ -7,6 +7,7 @@
 use crate::log::logged_proxy::LoggedProxy;
 use crate::log::phase_times::PhaseTimes;
 use crate::log::record::{ContentTimes, End, RecordDetails};
+use crate::log::top::Weights;
 use std::net::SocketAddr;
 use std::time::Instant;
 use weir_net::http::NextHopFacts;
@@ -148,6 +149,31 @@ impl RequestLog {
             content_type: Box::default(),
             details: None,
         }
+    }
+
+    /// What it counts among the heavy hitters on the side of its next hop. What a fetch brings
+    /// behind the head is counted by the fetch.
+    pub(crate) fn next_hop_weights(&self) -> Weights {
+        Weights {
+            from_next_hops: self.from_next_hop_bytes,
+            wasted: self.wasted_bytes,
+            ..Weights::default()
+        }
+    }
+
+    /// Bytes sent to the client, head and content.
+    pub(crate) fn response_bytes(&self) -> u64 {
+        self.response_bytes
+    }
+
+    /// Status sent to the client; 0 if none was.
+    pub(crate) fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The next hop that the request was sent to last.
+    pub(crate) fn next_hop(&self) -> Option<SocketAddr> {
+        self.next_hop
     }
 
     /// All of it, for a request that was answered: this one is not read any more. A move would copy

@@ -38,6 +38,11 @@ pub(crate) struct ServedRequest {
 }
 
 impl ServedRequest {
+    /// Bytes of the response, head and content.
+    pub(crate) fn response_bytes(&self) -> u64 {
+        self.log.response_bytes
+    }
+
     /// Reports its time, its line and its row: at `now` the kernel had accepted its response, or
     /// the client had disconnected.
     fn report(

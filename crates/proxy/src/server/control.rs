@@ -33,6 +33,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use weir_disk::files::Files;
 use weir_extend::{ListenerMode, StoredError};
+use weir_measure::live::{RecentMisses, TopBy, TopOf, TopTable};
 use weir_measure::{Metric, ReloadOutcome, Snapshot};
 use weir_net::is_local;
 use weir_net::workers::Sockets;
@@ -538,6 +539,14 @@ impl admin::Control for Control {
 
     fn route(&self, mode: Option<ListenerMode>, url: &str) -> Result<RouteReport, String> {
         self.route(mode, url)
+    }
+
+    fn top(&self, of: TopOf, by: TopBy, rows_max: usize) -> Option<TopTable> {
+        self.top(of, by, rows_max)
+    }
+
+    fn misses(&self) -> Option<RecentMisses> {
+        self.misses()
     }
 
     fn set_module_enabled(&self, name: &str, enabled: bool) -> bool {

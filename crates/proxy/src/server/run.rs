@@ -12,6 +12,7 @@ use crate::host::{
 use crate::log::access_log::{AccessLog, Destination, Format, Say};
 use crate::log::module_log::ModuleLog;
 use crate::log::record::{Record, Recorder};
+use crate::log::top::tops::Tops;
 use crate::modules::loaded::{LoadedModules, ModuleKinds};
 use crate::server::advice;
 use crate::server::control::Control;
@@ -348,6 +349,7 @@ pub(super) fn share(
         jobs: Jobs::default(),
         reloaded: watch::Sender::new(()),
         record,
+        tops: Arc::new(Tops::new(workers, network.common_counters())),
         settings: Arc::new(ArcSwap::from_pointee(settings)),
         network: Arc::new(network),
         give_back_memory,

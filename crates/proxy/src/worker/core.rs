@@ -2,8 +2,11 @@
 //! requests.
 
 use crate::client::peer_listener::PeerListener;
+use crate::log::client::{ClientFacts, ForPeers};
 use crate::log::report::LogSinks;
 use crate::log::served::ServedRequest;
+use crate::log::top::TargetName;
+use crate::log::top::accumulator::Accumulator;
 use crate::modules::hosts::{MakeHost, ModuleHosts};
 use crate::modules::request_modules::RequestModules;
 use crate::settings::Settings;
@@ -14,7 +17,8 @@ use std::sync::Arc;
 use weir_measure::Counters;
 use weir_net::workers as net;
 use weir_net::workers::Network;
-use weir_policy::Now;
+use weir_policy::{Digest, Now};
+use weir_semantics::Target;
 
 /// Bytes that are lent to a task to read into.
 pub(crate) use weir_net::workers::SCRATCH_BYTES;
@@ -29,6 +33,8 @@ pub(crate) struct Worker {
     pub(crate) output: RefCell<Vec<u8>>,
     /// Memory for what is reported when it is sent.
     pub(crate) served: RefCell<Vec<ServedRequest>>,
+    /// What heavy hitters are made of.
+    pub(crate) top: RefCell<Accumulator>,
     /// Seconds since it began.
     pub(crate) ticks: Cell<u32>,
     /// What requests of other nodes of the cluster are received as.
@@ -50,6 +56,7 @@ impl Worker {
         let settings = arc_swap::Cache::new(Arc::clone(&shared.settings));
         Rc::new_cyclic(|worker| Self {
             hosts: ModuleHosts::new(maker(worker, net.index())),
+            top: RefCell::new(Accumulator::new(&shared.tops, net.index())),
             net,
             shared,
             output: RefCell::new(Vec::with_capacity(SCRATCH_BYTES)),
@@ -107,6 +114,24 @@ impl Worker {
             counters: self.counters(),
             access_log: &self.shared.access_log,
             recorder: self.shared.record.as_ref(),
+        }
+    }
+
+    /// Notes for the heavy hitters that the last of `served` was a hit of a client for the target
+    /// of `key`. Part of the way of every hit.
+    #[inline]
+    pub(crate) fn note_hit(
+        &self,
+        settings: &Settings,
+        client: ClientFacts<'_>,
+        (key, target): (Digest, &Target<'_>),
+        served: &[ServedRequest],
+    ) {
+        let admin = &settings.config.admin;
+        if admin.top && client.listener.peers == ForPeers::No {
+            let bytes = served.last().map_or(0, ServedRequest::response_bytes);
+            let target = TargetName::of(target);
+            self.top.borrow_mut().hit(admin, key, target, bytes);
         }
     }
 

@@ -8,6 +8,7 @@ use crate::fetch::in_flight::PassingRoom;
 use crate::log::access_log::{AccessLog, Say};
 use crate::log::module_log::ModuleLog;
 use crate::log::record::Record;
+use crate::log::top::tops::Tops;
 use crate::modules::loaded::ModuleKinds;
 use crate::modules::own_work::OwnWork;
 use crate::settings::Settings;
@@ -53,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) reloaded: watch::Sender<()>,
     /// Gets a row for every request that has ended, if there is a recorder.
     pub(crate) record: Option<Record>,
+    /// The URLs, hosts, clients and next hops that take most.
+    pub(crate) tops: Arc<Tops>,
     /// Has the allocator give unused memory back to the system.
     pub(crate) give_back_memory: fn(),
     /// Stale responses that are validated in the background.

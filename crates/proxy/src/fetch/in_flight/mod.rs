@@ -11,6 +11,7 @@ mod settling;
 
 use crate::fetch::collapse::CollapsedGroup;
 use crate::fetch::waiting::{Waiting, WaitsFor, WakeList};
+use crate::log::top::fetch_names::FetchNames;
 use crate::worker::core::Worker;
 use passing::Passing;
 pub(crate) use passing::PassingRoom;
@@ -45,6 +46,8 @@ pub(crate) struct InFlightResponse {
     keeps_part: bool,
     /// It is for one client only.
     for_one: bool,
+    /// The names that it is counted under.
+    names: Option<Box<FetchNames>>,
     /// For the account at its end.
     counters: Arc<Counters>,
     inner: Mutex<Inner>,
@@ -108,6 +111,8 @@ pub(crate) struct InFlightParams {
     pub(crate) keeps_part: bool,
     /// What the first fetch brings.
     pub(crate) span: ByteSpan,
+    /// The names that it is counted under.
+    pub(crate) names: Option<Box<FetchNames>>,
 }
 
 impl InFlightResponse {
@@ -141,6 +146,7 @@ impl InFlightResponse {
             part: params.part,
             keeps_part: params.keeps_part,
             for_one: false,
+            names: params.names,
             counters: Arc::clone(worker.shared.common_counters()),
             inner: Mutex::new(inner),
         };
@@ -181,6 +187,7 @@ impl InFlightResponse {
             part: None,
             keeps_part: false,
             for_one: true,
+            names: None,
             counters: Arc::clone(worker.shared.common_counters()),
             inner: Mutex::new(inner),
         };
@@ -416,6 +423,11 @@ impl InFlightResponse {
     pub(crate) fn key(&self) -> Digest {
         self.key
     }
+
+    /// The names that it is counted under.
+    pub(crate) fn names(&self) -> Option<&FetchNames> {
+        self.names.as_deref()
+    }
 }
 
 impl Drop for InFlightResponse {
@@ -425,6 +437,9 @@ impl Drop for InFlightResponse {
         let inner = inner.unwrap_or_else(PoisonError::into_inner);
         let wasted = inner.fill.undelivered() + inner.fill.fetched_twice();
         self.counters.add_shared(Metric::BytesWasted, wasted);
+        if let Some(names) = &self.names {
+            names.wasted(wasted);
+        }
     }
 }
 

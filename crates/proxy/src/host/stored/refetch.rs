@@ -142,6 +142,7 @@ async fn ask(
     .await;
     let worker = &exchange.worker;
     report::count_next_hop(worker.counters(), &exchange.log);
+    exchange.count_heavy_hitters_in_background();
     let (hop, outcome) = match result {
         BackgroundResult::Answered(hop, outcome) => (hop, outcome),
         BackgroundResult::Forgotten => return Err(StoredError::Outdated),

@@ -11,6 +11,7 @@ use crate::modules::report::ModuleReport;
 use crate::request::judge::key_of;
 use crate::server::disk_tier;
 use weir_extend::ListenerMode;
+use weir_measure::live::{RecentMisses, TopBy, TopOf, TopTable};
 use weir_measure::{Metric, Snapshot};
 use weir_policy::route::TargetKey;
 
@@ -79,6 +80,23 @@ impl Control {
             report.direct = Some(settings.hierarchy.direct(host, path).as_str());
         }
         Ok(report)
+    }
+
+    /// The heaviest `rows_max` by a measure; `None` if the configuration has nothing counted.
+    #[must_use]
+    pub fn top(&self, of: TopOf, by: TopBy, rows_max: usize) -> Option<TopTable> {
+        let settings = self.shared.settings.load();
+        let admin = &settings.config.admin;
+        let tops = &self.shared.tops;
+        admin.top.then(|| tops.table(of, by, rows_max, admin))
+    }
+
+    /// The requests that were forwarded last; `None` if the configuration has none remembered.
+    #[must_use]
+    pub fn misses(&self) -> Option<RecentMisses> {
+        let settings = self.shared.settings.load();
+        let admin = &settings.config.admin;
+        admin.top.then(|| self.shared.tops.misses(admin))
     }
 
     /// The sum of all counters.

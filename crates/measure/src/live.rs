@@ -1,0 +1,105 @@
+//! What a running proxy tells of itself in JSON: the types that the admin interface writes, and
+//! that programs which show them read.
+//!
+//! Each has a `version`. A field may be added without a new one; a reader ignores fields that it
+//! does not know. A field that changes its meaning or goes away makes a new version.
+
+use crate::labels;
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// The version of the types of this module.
+pub const VERSION: u32 = 1;
+
+labels! {
+    /// Of what the heavy hitters are listed.
+    TopOf {
+        /// Target URIs, by default without their query.
+        Urls = "urls",
+        /// Hosts, with their port if it is not 80.
+        Hosts = "hosts",
+        /// Clients, by their addresses or by a name made of these.
+        Clients = "clients",
+        /// Addresses of next hops.
+        NextHops = "next-hops",
+    }
+
+    /// By what heavy hitters are found.
+    TopBy {
+        /// Requests of clients.
+        Requests = "requests",
+        /// Bytes of responses and tunnels to clients, heads included.
+        ToClients = "to-clients",
+        /// Bytes received from next hops, heads included.
+        FromNextHops = "from-next-hops",
+        /// Content bytes received from next hops that no client received.
+        Wasted = "wasted",
+        /// Requests of clients that were forwarded.
+        Misses = "misses",
+    }
+}
+
+/// The heaviest URLs, hosts, clients or next hops by one measure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TopTable {
+    /// The version of this type.
+    pub version: u32,
+    /// A word of [`TopOf`].
+    pub of: String,
+    /// A word of [`TopBy`].
+    pub by: String,
+    /// `requests` or `bytes`.
+    pub unit: String,
+    /// Sum over everything, also over what is not listed. It is halved each `halving_s`, as all
+    /// counts are.
+    pub total: u64,
+    /// The most that anything which is not listed can have.
+    pub resolution: u64,
+    /// Seconds between two halvings of the counts.
+    pub halving_s: u32,
+    /// The heaviest first.
+    pub rows: Vec<TopRow>,
+}
+
+/// One of the heaviest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TopRow {
+    /// Its name; it comes from clients, and may hold any character.
+    pub name: String,
+    /// At most so many.
+    pub count: u64,
+    /// It has at least `count - error`.
+    pub error: u64,
+    /// It certainly has more than everything that is not listed.
+    pub certain: bool,
+}
+
+/// The requests that were forwarded last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecentMisses {
+    /// The version of this type.
+    pub version: u32,
+    /// The latest first.
+    pub misses: Vec<Miss>,
+}
+
+/// A request that was forwarded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Miss {
+    /// When its response had ended, milliseconds since 1970 UTC.
+    pub at_unix_ms: u64,
+    /// Its method.
+    pub method: String,
+    /// The target URI, by default without its query; it comes from a client.
+    pub url: String,
+    /// The client: its address, or a name made of it.
+    pub client: String,
+    /// Why it was forwarded: a word of [`crate::Verdict`].
+    pub why: String,
+    /// The status that the client received; 0 if it received none.
+    pub status: u16,
+    /// Why the response was not stored: a word of [`crate::NotStored`], or none if it was stored or
+    /// nothing was to be stored.
+    pub not_stored: Option<String>,
+}

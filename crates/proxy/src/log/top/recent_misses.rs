@@ -1,0 +1,68 @@
+//! The requests of one worker that were forwarded last.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use weir_measure::{NotStored, Verdict};
+
+/// How many are remembered for each worker.
+pub(super) const MISSES_MAX: usize = 64;
+
+/// Most bytes of a method that are kept.
+const METHOD_BYTES_MAX: usize = 16;
+
+/// What is remembered of such a request beside its URL.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MissFacts<'a> {
+    /// When its response had ended, milliseconds since 1970 UTC.
+    pub(crate) at_unix_ms: u64,
+    /// Its method, as it was received.
+    pub(crate) method: &'a str,
+    /// Its client.
+    pub(crate) client: IpAddr,
+    /// Why it was forwarded.
+    pub(crate) why: Verdict,
+    /// The status that the client received; 0 if it received none.
+    pub(crate) status: u16,
+    /// Why the response was not stored, if it was not.
+    pub(crate) not_stored: Option<NotStored>,
+}
+
+/// Such a request.
+#[derive(Clone, Debug)]
+pub(super) struct ForwardedRequest {
+    pub(super) at_unix_ms: u64,
+    pub(super) method: Box<str>,
+    pub(super) url: Box<str>,
+    pub(super) client: IpAddr,
+    pub(super) why: Verdict,
+    pub(super) status: u16,
+    pub(super) not_stored: Option<NotStored>,
+}
+
+/// The last [`MISSES_MAX`] of them.
+#[derive(Debug, Default)]
+pub(super) struct RecentMisses(VecDeque<ForwardedRequest>);
+
+impl RecentMisses {
+    /// Remembers one; the oldest is forgotten for it.
+    pub(super) fn push(&mut self, url: Box<str>, facts: &MissFacts<'_>) {
+        if self.0.len() >= MISSES_MAX {
+            self.0.pop_front();
+        }
+        let method = facts.method.chars().take(METHOD_BYTES_MAX);
+        self.0.push_back(ForwardedRequest {
+            at_unix_ms: facts.at_unix_ms,
+            method: method.collect::<String>().into(),
+            url,
+            client: facts.client,
+            why: facts.why,
+            status: facts.status,
+            not_stored: facts.not_stored,
+        });
+    }
+
+    /// All of them, the oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ForwardedRequest> {
+        self.0.iter()
+    }
+}
