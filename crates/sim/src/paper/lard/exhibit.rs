@@ -3,10 +3,8 @@
 use super::job::{Job, LOADS, SIZES_KB};
 use super::line::Line;
 use crate::cluster::{Mechanism, Server};
-use serde::{Serialize, Serializer};
+use crate::paper::exhibit::written_as_words;
 use std::collections::BTreeSet;
-use std::fmt;
-use std::str::FromStr;
 use weir_semantics::words;
 
 words! {
@@ -109,26 +107,4 @@ fn lines(server: Server, scale: u32) -> BTreeSet<Job> {
     all.collect()
 }
 
-impl Serialize for Exhibit {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl fmt::Display for Exhibit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Exhibit {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|one| one.as_str() == word);
-        known.ok_or_else(|| {
-            let names = Self::ALL.map(Self::as_str).join(", ");
-            format!("`{word}` is none of {names}")
-        })
-    }
-}
+written_as_words!(Exhibit);

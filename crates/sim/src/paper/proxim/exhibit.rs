@@ -2,10 +2,8 @@
 //! together.
 
 use super::experiment::{Cache, Kind, Persistent, Run};
-use serde::{Serialize, Serializer};
+use crate::paper::exhibit::written_as_words;
 use std::collections::BTreeSet;
-use std::fmt;
-use std::str::FromStr;
 use weir_semantics::words;
 
 words! {
@@ -114,25 +112,4 @@ impl Exhibit {
     }
 }
 
-impl Serialize for Exhibit {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl fmt::Display for Exhibit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Exhibit {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        let known = Self::ALL
-            .into_iter()
-            .find(|exhibit| exhibit.as_str() == word);
-        known.ok_or_else(|| format!("there are {}", Self::ALL.map(Self::as_str).join(", ")))
-    }
-}
+written_as_words!(Exhibit);
