@@ -105,7 +105,7 @@ impl Anonymiser {
     pub fn meta(&self, source: &str) -> Meta {
         Meta {
             source: source.to_owned(),
-            anonymisation: self.anonymisation,
+            anonymisation: Some(self.anonymisation),
             key_id: self.key_id(),
             ..Meta::default()
         }

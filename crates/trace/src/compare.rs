@@ -205,8 +205,8 @@ pub fn compare(
 /// Hashes of two keys are never equal, whatever they are of.
 fn check_keys(a: &Meta, b: &Meta) -> Result<(), TraceError> {
     let key = |meta: &Meta| match meta.anonymisation {
-        Anonymisation::None => Some("none".to_owned()),
-        Anonymisation::Keyed => meta.key_id.clone(),
+        Some(Anonymisation::None) => Some("none".to_owned()),
+        Some(Anonymisation::Keyed) | None => meta.key_id.clone(),
     };
     match (key(a), key(b)) {
         (Some(a), Some(b)) if a != b => Err(refused(

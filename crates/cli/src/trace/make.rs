@@ -60,7 +60,7 @@ fn write(flags: &MakeFlags, recipe: &Recipe, requests: u64) -> Result<Measuremen
     let meta = Meta {
         source: format!("weir trace make {} --requests {requests}", recipe.name()),
         // its hashes stand for no person
-        anonymisation: Anonymisation::Keyed,
+        anonymisation: Some(Anonymisation::Keyed),
         seed: Some(flags.seed),
         note: recipe
             .about()

@@ -35,7 +35,7 @@ fn keyed_trace_file_contains_no_name() {
         panic!("{:?}", names(folder.path()));
     };
     let reader = Reader::open(path).expect("a trace");
-    assert_eq!(reader.meta().anonymisation, Anonymisation::Keyed);
+    assert_eq!(reader.meta().anonymisation, Some(Anonymisation::Keyed));
     assert_eq!(reader.meta().source, "weir serve --record");
     let bytes = std::fs::read(path).expect("a file");
     let port = format!(":{}", nginx.address.port());

@@ -180,7 +180,7 @@ fn import_of_two_logs_keeps_every_valid_row_and_no_name() {
     let reader = Reader::open(&path).expect("it is a trace");
     let meta = reader.meta();
     assert_eq!(meta.source, "weir trace import, squid, common");
-    assert_eq!(meta.anonymisation, Anonymisation::Keyed);
+    assert_eq!(meta.anonymisation, Some(Anonymisation::Keyed));
     assert_eq!(meta.dropped["not-http"], 1);
     let rows = rows(&path);
     // the second log is the older one

@@ -24,8 +24,8 @@ pub struct Meta {
     pub version: u32,
     /// Tool and format: `weir trace import, squid`.
     pub source: String,
-    /// What became of names.
-    pub anonymisation: Anonymisation,
+    /// What became of names; `None` if the file does not say.
+    pub anonymisation: Option<Anonymisation>,
     /// Which key hashed them: two traces with the same one can be compared. It does not disclose
     /// the key.
     pub key_id: Option<String>,
@@ -39,11 +39,10 @@ pub struct Meta {
 
 words! {
     /// How clients, servers, targets and entity tags are hidden.
-    #[derive(Default, Serialize)]
+    #[derive(Serialize)]
     #[serde(rename_all = "kebab-case")]
     Anonymisation {
         /// Only keyed hashes of them are there.
-        #[default]
         Keyed = "keyed",
         /// Targets are there as text; hashes are of no key.
         None = "none",
@@ -55,7 +54,7 @@ impl Default for Meta {
         Self {
             version: VERSION,
             source: String::new(),
-            anonymisation: Anonymisation::default(),
+            anonymisation: None,
             key_id: None,
             seed: None,
             note: String::new(),
@@ -74,9 +73,10 @@ impl Meta {
             pair("weir.format", FORMAT.into()),
             pair("weir.version", VERSION.to_string()),
             pair("weir.source", self.source.clone()),
-            pair("weir.anonymisation", self.anonymisation.as_str().into()),
         ];
+        let anonymisation = self.anonymisation.map(|it| it.as_str().to_owned());
         let optional = [
+            ("weir.anonymisation", anonymisation),
             ("weir.key_id", self.key_id.clone()),
             ("weir.seed", self.seed.map(|seed| seed.to_string())),
             (
@@ -128,9 +128,9 @@ impl Meta {
             ));
         }
         meta.seed = number(find("weir.seed"), "weir.seed")?;
-        if find("weir.anonymisation") == Some("none") {
-            meta.anonymisation = Anonymisation::None;
-        }
+        let word = find("weir.anonymisation");
+        let mut all = Anonymisation::ALL.iter().copied();
+        meta.anonymisation = word.and_then(|word| all.find(|it| it.as_str() == word));
         for pair in pairs {
             if let Some(reason) = pair.key.strip_prefix(DROPPED) {
                 let count = number(pair.value.as_deref(), &pair.key)?.unwrap_or(0);
@@ -171,7 +171,7 @@ mod tests {
         };
         meta.dropped.insert("no target".to_owned(), 2);
         meta.dropped.insert("time is no number".to_owned(), 1);
-        for anonymisation in [Anonymisation::Keyed, Anonymisation::None] {
+        for anonymisation in [Some(Anonymisation::Keyed), Some(Anonymisation::None), None] {
             meta.anonymisation = anonymisation;
             let pairs = meta.pairs();
             let pairs: Vec<(&str, &str)> = pairs

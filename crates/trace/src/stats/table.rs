@@ -32,9 +32,10 @@ fn head(table: &mut Table, meta: &Meta, summary: &Summary) {
     table.fact(
         "names",
         &match (meta.anonymisation, &meta.key_id) {
-            (Anonymisation::None, _) => "as they are".to_owned(),
-            (Anonymisation::Keyed, Some(key)) => format!("hashed under key {key}"),
-            (Anonymisation::Keyed, None) => "not said".to_owned(),
+            (Some(Anonymisation::None), _) => "as they are".to_owned(),
+            (_, Some(key)) => format!("hashed under key {key}"),
+            (Some(Anonymisation::Keyed), None) => "hashed, with a key that has no name".to_owned(),
+            (None, None) => "not said".to_owned(),
         },
     );
     if let Some(seed) = meta.seed {

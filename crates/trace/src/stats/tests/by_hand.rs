@@ -153,6 +153,28 @@ fn columns_absent_from_every_row_give_no_figure() {
 }
 
 #[test]
+fn table_says_what_became_of_names_as_far_as_the_trace_does() {
+    let check = |anonymisation, key_id: Option<&str>, expected: &str| {
+        let meta = Meta {
+            anonymisation,
+            key_id: key_id.map(str::to_owned),
+            ..Meta::default()
+        };
+        let shown = text("a.parquet", &meta, &summary(&[]));
+        assert!(
+            shown.contains(&format!("names         {expected}\n")),
+            "{shown}"
+        );
+    };
+    let keyed = Some(Anonymisation::Keyed);
+    check(keyed, Some("0011"), "hashed under key 0011");
+    // as `weir trace make` writes it
+    check(keyed, None, "hashed, with a key that has no name");
+    check(Some(Anonymisation::None), None, "as they are");
+    check(None, None, "not said");
+}
+
+#[test]
 fn share_of_a_cause_counts_only_rows_that_record_it() {
     let unknown = Row {
         has_query: None,
@@ -415,7 +437,7 @@ fn table_equals_its_expected_text() {
     let rows: Vec<Row> = (0..12).map(row).collect();
     let meta = Meta {
         source: "a test".into(),
-        anonymisation: Anonymisation::None,
+        anonymisation: Some(Anonymisation::None),
         dropped: [("no target".to_owned(), 12_345)].into(),
         ..Meta::default()
     };
