@@ -173,6 +173,11 @@ impl OrderQueue {
         self.amount.bytes
     }
 
+    /// All of them.
+    pub(super) const fn amount(&self) -> Amount {
+        self.amount
+    }
+
     /// Those of the operator.
     pub(super) const fn of_operator(&self) -> Amount {
         self.of_operator

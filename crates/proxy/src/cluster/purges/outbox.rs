@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use weir_semantics::{PURGE_MESSAGE_BYTES_MAX, PURGE_ORDERS_MAX, PurgeOutcome};
 
-/// What waits to be told to one member that is not behind, for clients: bytes of URLs are more than
-/// the longest URL has. More waits for its turn.
+/// What may wait to be told to one member that is not behind, for clients: bytes of URLs are more
+/// than the longest URL has. With more, the member is behind.
 pub(super) const WAITING_MAX: Amount = Amount {
     orders: 4096,
     bytes: 4 << 20,
@@ -19,6 +19,14 @@ pub(super) const WAITING_MAX: Amount = Amount {
 const OPERATOR_WAITING_MAX: Amount = Amount {
     orders: 1024,
     bytes: 1 << 20,
+};
+
+/// What may wait for a member when the turn of a client comes: no more than the next message says.
+/// So what a client has told is in the second message from then on at the latest, and a member that
+/// answers each message in half the time that it has is never behind, however much clients change.
+const TURN_WAITING_MAX: Amount = Amount {
+    orders: PURGE_ORDERS_MAX,
+    bytes: PURGE_MESSAGE_BYTES_MAX - HEAD_BYTES - PURGE_ORDERS_MAX * ORDER_BYTES,
 };
 
 /// Bytes of a message without its orders: more than its first two lines and its proof have.
@@ -149,15 +157,19 @@ impl Outbox {
         self.lag.is_some() && !self.is_given_up
     }
 
-    /// Whether it is to be told at once what comes, and so much more of `initiator` is too much.
-    /// One turn is never too much for a member that has been told all.
+    /// Whether it is to be told at once what comes, and so much more of `initiator` is to wait for
+    /// its turn. One turn is never too much for a member that has been told all.
     pub(super) fn is_full(&self, initiator: Initiator, more: Amount) -> bool {
         let is_told = self.away.is_none() && self.failing().is_none();
-        let (waiting, max) = self.waiting(initiator);
+        let (waiting, max) = match initiator {
+            // purges of the operator are told before it
+            Initiator::Client => (self.queue.amount(), TURN_WAITING_MAX),
+            Initiator::Operator => self.waiting(initiator),
+        };
         is_told && waiting.orders > 0 && !waiting.has_room(more, max)
     }
 
-    /// What of `initiator` waits, and how much may.
+    /// What of `initiator` waits, and how much may at all.
     const fn waiting(&self, initiator: Initiator) -> (Amount, Amount) {
         match initiator {
             Initiator::Client => (self.queue.of_clients(), WAITING_MAX),

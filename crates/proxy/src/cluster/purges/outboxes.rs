@@ -40,7 +40,7 @@ pub(crate) struct Outboxes {
     met: AtomicUsize,
     /// Wakes the task that sends.
     wake: Notify,
-    /// A member has answered, or has failed to.
+    /// A member has answered, has failed to, or is told what waited for it.
     changed: Notify,
     /// Those that tell do so one after the other.
     pub(super) turns: Turns,
@@ -339,13 +339,16 @@ impl Outboxes {
 
     /// What `member` is to be told next; `None` if there is nothing: it is not served any more.
     pub(crate) fn next(&self, member: &str) -> Option<Batch> {
-        let mut boxes = self.boxes();
-        let boxes = &mut *boxes;
+        let mut locked = self.boxes();
+        let boxes = &mut *locked;
         let behind = boxes.behind_for(member);
         let until = boxes.last_until.unwrap_or_else(Instant::now);
         let outbox = boxes.by_member.get_mut(member)?;
         let batch = outbox.next(&boxes.late, behind, until);
         outbox.is_served = batch.is_some();
+        drop(locked);
+        // there is room for what waits for its turn
+        self.changed.notify_waiters();
         batch
     }
 

@@ -79,6 +79,9 @@ mod tests {
     use crate::cluster::purges::outbox::WAITING_MAX;
     use crate::config::Mode;
     use std::pin::pin;
+    use std::sync::Arc;
+    use tokio::task::JoinSet;
+    use weir_semantics::PURGE_ORDERS_MAX;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -102,11 +105,16 @@ mod tests {
         PurgedTarget::Invalidated { mode, url }
     }
 
-    /// As much waits for members `b` and `c` as may.
+    /// As much of clients waits for members `b` and `c` as may.
     fn full() -> Outboxes {
+        holding(PURGE_ORDERS_MAX)
+    }
+
+    /// So many orders of clients wait for members `b` and `c`.
+    fn holding(orders: usize) -> Outboxes {
         let outboxes = Outboxes::default();
         outboxes.meet(["b", "c"].into_iter(), 1, Instant::now());
-        for number in 0..WAITING_MAX.orders {
+        for number in 0..orders {
             let target = changed(format!("http://a/{number}"));
             drop(outboxes.tell(["b", "c"].into_iter(), vec![target], times()));
         }
@@ -177,7 +185,7 @@ mod tests {
     #[test]
     fn member_that_makes_no_room_in_the_longest_time_is_behind() {
         run(async {
-            let outboxes = full();
+            let outboxes = holding(WAITING_MAX.orders);
             answer(&outboxes, "b");
             let mut turn = pin!(outboxes.turn(Initiator::Client, 1, 0));
             assert!(timeout(TURN_WAIT_MAX - SECOND, &mut turn).await.is_err());
@@ -186,6 +194,61 @@ mod tests {
             drop(turn.tell(["b", "c"].into_iter(), vec![target], times()));
             let now = Instant::now();
             assert!(outboxes.is_behind("c", now) && !outboxes.is_behind("b", now));
+        });
+    }
+
+    /// Clients have 9 MB told to a member that takes `answer_time` for each message, and is given 5
+    /// s. Whether it has answered all of that in time.
+    async fn is_in_step_at_load(answer_time: Duration) -> bool {
+        let now = || tokio::time::Instant::now().into_std();
+        let outboxes = Arc::new(Outboxes::default());
+        outboxes.meet(["b"].into_iter(), 1, now());
+        let mut clients = JoinSet::new();
+        for number in 0..150 {
+            let outboxes = Arc::clone(&outboxes);
+            let url = format!("http://a/{number}/{}", "p".repeat(60_000));
+            clients.spawn(async move {
+                let turn = outboxes.turn(Initiator::Client, 1, url.len()).await;
+                let (now, patience) = (now(), 5 * SECOND);
+                let times = (now, now + patience, patience);
+                turn.tell(["b"].into_iter(), vec![changed(url)], times);
+            });
+        }
+        let mut is_in_step = true;
+        while !clients.is_empty() {
+            tokio::task::yield_now().await;
+            while let Some(batch) = outboxes.next("b") {
+                tokio::time::sleep(answer_time).await;
+                is_in_step &= !outboxes.is_behind("b", now());
+                outboxes.expire(now());
+                outboxes.delivered("b", batch, Vec::new());
+            }
+            while clients.try_join_next().is_some() {}
+        }
+        is_in_step
+    }
+
+    #[test]
+    fn member_that_answers_each_message_in_half_its_time_is_in_step_however_many_clients_wait() {
+        run(async {
+            assert!(is_in_step_at_load(Duration::from_millis(2400)).await);
+            assert!(!is_in_step_at_load(Duration::from_millis(2600)).await);
+        });
+    }
+
+    #[test]
+    fn clients_wait_while_purges_of_the_operator_fill_the_next_message() {
+        run(async {
+            let outboxes = Outboxes::default();
+            outboxes.meet(["b"].into_iter(), 1, Instant::now());
+            for number in 0..PURGE_ORDERS_MAX {
+                let purge = PurgedTarget::Url(format!("http://a/{number}"));
+                drop(outboxes.tell(["b"].into_iter(), vec![purge], times()));
+            }
+            let mut turn = pin!(outboxes.turn(Initiator::Client, 1, 0));
+            assert!(timeout(SECOND, &mut turn).await.is_err());
+            answer(&outboxes, "b");
+            assert!(timeout(SECOND, turn).await.expect("room").has_waited);
         });
     }
 
@@ -205,7 +268,7 @@ mod tests {
             assert!(!outboxes.is_behind("b", now) && !outboxes.is_behind("c", now));
             let mut operator = pin!(outboxes.turn(Initiator::Operator, 1, 0));
             assert!(timeout(SECOND, &mut operator).await.is_err());
-            for member in ["b", "c"] {
+            for member in ["b", "c", "b", "c"] {
                 answer(&outboxes, member);
             }
             assert!(timeout(SECOND, client).await.expect("room").has_waited);

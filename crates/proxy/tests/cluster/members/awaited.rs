@@ -37,7 +37,7 @@ fn begin_change(cluster: &Nodes, versions: &Versions, path: &str) -> RawClient {
 fn fill_room(cluster: &Nodes, versions: &Versions) -> Vec<RawClient> {
     const BYTES: usize = 60_000;
     let long = "x".repeat(BYTES);
-    let numbers = 0..(5 << 20) / BYTES;
+    let numbers = 0..(2 << 20) / BYTES;
     let paths = numbers.map(|number| format!("/{number}/{long}"));
     paths
         .map(|path| begin_change(cluster, versions, &path))
