@@ -7,6 +7,7 @@ use crate::cluster::proved_head::{ProvedHead, received, request_start, status_st
 use crate::cluster::state::ClusterState;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use weir_cluster::MemberList;
 use weir_net::next_hops::HopKey;
 use weir_policy::route::policy::PolicyKind;
@@ -29,8 +30,9 @@ pub(crate) struct Cluster {
     digest_key: Secret,
     secret: ClusterSecret,
     nonces: Nonces,
-
     balancing: Balancing,
+    /// Another one is in force: what nodes say is not compared with what this one has them keep.
+    is_replaced: AtomicBool,
 }
 
 /// One node.
@@ -108,7 +110,13 @@ impl Cluster {
             nonces: Nonces::default(),
             secret: secret.clone(),
             balancing: *balancing,
+            is_replaced: AtomicBool::new(false),
         })
+    }
+
+    /// Another one is in force from now on.
+    pub(super) fn set_replaced(&self) {
+        self.is_replaced.store(true, Ordering::Relaxed);
     }
 
     fn is_alike(&self, members: &[Member], balancing: Balancing) -> bool {
@@ -415,9 +423,11 @@ impl Cluster {
     }
 
     /// The node at `place` says `report`. Whether it has other nodes keep targets than this one
-    /// does, if the operator is to be told that: it begins to, or ends.
+    /// does, if the operator is to be told that: it begins to, or ends. What answers a request of
+    /// before a reload says nothing of that: the node may have said another one since.
     pub(super) fn note_placement(&self, place: Place, report: &PeerReport<'_>) -> Option<bool> {
-        let theirs = report.placement?;
+        let is_replaced = self.is_replaced.load(Ordering::Relaxed);
+        let theirs = report.placement.filter(|_| !is_replaced)?;
         self.state.placement_of(place).note(self.placement, theirs)
     }
 

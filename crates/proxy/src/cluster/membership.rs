@@ -143,7 +143,9 @@ impl Membership {
     }
 
     fn put(&self, cluster: Option<Arc<Cluster>>) {
-        self.current.store(cluster);
+        if let Some(replaced) = self.current.swap(cluster) {
+            replaced.set_replaced();
+        }
         self.changed.notify_one();
     }
 
@@ -497,8 +499,9 @@ impl MemberSink for Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::placement::Placement;
     use weir_policy::route::Place;
-    use weir_semantics::Timestamp;
+    use weir_semantics::{PeerReport, Timestamp};
 
     const NOW: Now = Now {
         wall: Timestamp(0),
@@ -575,6 +578,45 @@ mod tests {
         assert_eq!(outstanding(&membership), counts([0, 0, 1]));
         drop(second);
         assert_eq!(outstanding(&membership), counts([0, 0, 0]));
+    }
+
+    #[test]
+    fn answer_to_a_request_of_before_a_reload_does_not_change_whether_nodes_agree() {
+        let membership = membership(None);
+        let sink = sink(&membership, 0);
+        let note = |cluster: &Cluster, placement| {
+            let report = PeerReport {
+                node: "b",
+                state: "in",
+                outstanding: 0,
+                miss_pressure: 0,
+                placement: Some(placement),
+                proof: "",
+                is_own: true,
+                is_unlisted: false,
+                process: None,
+            };
+            cluster.note_placement(Place(1), &report)
+        };
+        let differs = || {
+            let report = membership.report(NOW, 0).unwrap();
+            report.members[1].placement_differs
+        };
+        sink.put_in_force(&list(&["a", "b"], "a")).unwrap();
+        let placement = |names: &[&str]| {
+            let inner = membership.inner();
+            let ClusterTerms { balancing, secret } = inner.terms.as_ref().unwrap();
+            Placement::new(&secret.target_key(), balancing, &list(names, "a").members).get()
+        };
+        let before = membership.current().unwrap();
+        let (first, second) = (placement(&["a", "b"]), placement(&["a", "b", "c"]));
+        assert_eq!((note(&before, first), differs()), (None, false));
+        sink.put_in_force(&list(&["a", "b", "c"], "a")).unwrap();
+        let current = membership.current().unwrap();
+        assert!(differs(), "it has not said its new one");
+        assert_eq!((note(&current, second), differs()), (None, false));
+        assert_eq!((note(&before, first), differs()), (None, false));
+        assert_eq!((note(&current, first), differs()), (Some(true), true));
     }
 
     #[test]
