@@ -271,6 +271,7 @@ impl ClientConnection {
                 settings: &settings,
                 client,
                 head_began: self.head_began.map(Instant::into_std),
+                node: None,
                 peer_seal: None,
             };
             match fast::take(&receiver, input, &mut out, &mut served) {

@@ -4,7 +4,7 @@
 //! as a [`RequestState`], and so does every request if a phase is hooked. Modules are called on it
 //! ([`with_modules`]) as long as they wait for nothing.
 
-use super::peer_listener::{PeerSeal, lacks_content, seal_refusal};
+use super::peer_listener::{NodeRequest, PeerSeal, lacks_content, seal_refusal};
 use super::with_modules;
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::variants::{self, Choice};
@@ -72,6 +72,8 @@ pub(crate) struct Receiver<'a> {
     pub(crate) client: ClientFacts<'a>,
     /// When the first byte of the head was read, if that was before now.
     pub(crate) head_began: Option<Instant>,
+    /// The node that the request names at a peer listener.
+    pub(crate) node: Option<&'a NodeRequest<'a>>,
     /// What a response at once ends with for another node of the cluster; `None` for a client.
     pub(crate) peer_seal: Option<&'a PeerSeal>,
 }
@@ -156,6 +158,11 @@ pub(crate) fn take(
     if receiver.client.listener.peers == ForPeers::No {
         return take_head(receiver, received, Input { bytes: input, at }, out, served);
     }
+    let node = NodeRequest::of(settings, &head);
+    let receiver = &Receiver {
+        node: node.as_ref(),
+        ..*receiver
+    };
     let peers = &receiver.worker.peers;
     if let Some(result) = peers.message(receiver, &head, (&input[..consumed], started), out) {
         return result;
@@ -319,6 +326,7 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
         settings: &settings,
         client: client.facts(),
         head_began: None,
+        node: None,
         peer_seal: None,
     };
     let changed = match module_calls::request_received(Some(stream), exchange).await {
@@ -672,7 +680,7 @@ fn refuse(
     let head_only = head.is_some_and(|head| head.method == "HEAD");
     let (worker, settings) = (receiver.worker, receiver.settings);
     let verdict = answer.verdict();
-    let seal = |out: &mut Vec<u8>| seal_refusal(receiver, head, (out, before));
+    let seal = |out: &mut Vec<u8>| seal_refusal(receiver, (out, before));
     let content_bytes = answer.write(settings, &verdict, head_only, &worker.date(), seal, out);
     log.response_made(answer.status);
     log.sent((out.len() - before) as u64);

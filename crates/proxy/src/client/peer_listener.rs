@@ -26,6 +26,28 @@ use weir_semantics::{
 };
 use weir_wire::{BodyLength, RequestHead, Version, request_body, write};
 
+/// A request that names a node, at a peer listener. It is proved once: any program can send one with
+/// a long head.
+pub(crate) struct NodeRequest<'h> {
+    asked: PeerRequest<'h>,
+    asker: Asker,
+}
+
+impl<'h> NodeRequest<'h> {
+    /// `None` if there is no such field in the head, or more than one.
+    #[cold]
+    pub(crate) fn of(settings: &Settings, head: &RequestHead<'h, '_>) -> Option<Self> {
+        let asked = peer_request(head)?;
+        let asker = settings.membership.asker(&asked, head);
+        Some(Self { asked, asker })
+    }
+
+    /// What a member asks.
+    fn of_member(&self) -> Option<&PeerRequest<'h>> {
+        (self.asker == Asker::Member).then_some(&self.asked)
+    }
+}
+
 /// The two listeners that a peer listener stands for: a node's request says which of them its
 /// client came to.
 #[derive(Clone, Debug)]
@@ -60,8 +82,8 @@ impl PeerListener {
         receiver: &Receiver<'a>,
         head: &RequestHead<'_, '_>,
     ) -> Result<Receiver<'a>, Answer> {
-        let listener = self.accept(receiver.settings, head);
-        let listener = listener.map_err(|refusal| refusal.answer(receiver, head))?;
+        let listener = self.accept(receiver, head);
+        let listener = listener.map_err(|refusal| refusal.answer(receiver))?;
         let client = ClientFacts {
             listener,
             ..receiver.client
@@ -108,10 +130,11 @@ impl PeerListener {
 
     fn accept(
         &self,
-        settings: &Settings,
+        receiver: &Receiver<'_>,
         head: &RequestHead<'_, '_>,
     ) -> Result<&Rc<ListenerFacts>, Refusal> {
-        let facts = self.facts(settings, head)?;
+        let settings = receiver.settings;
+        let facts = self.facts(settings, receiver.node)?;
         let method = Method::parse(head.method);
         let is_plain = matches!(method, Method::Get | Method::Head) && lacks_content(head);
         if !is_plain {
@@ -129,11 +152,11 @@ impl PeerListener {
     fn facts(
         &self,
         settings: &Settings,
-        head: &RequestHead<'_, '_>,
+        node: Option<&NodeRequest<'_>>,
     ) -> Result<&Rc<ListenerFacts>, Refusal> {
         let refusal = |reason| Refusal::Refused(reason, stranger());
-        let asked = peer_request(head).ok_or_else(|| refusal(PeerRefusal::NoField))?;
-        match settings.membership.asker(&asked, head) {
+        let NodeRequest { asked, asker } = node.ok_or_else(|| refusal(PeerRefusal::NoField))?;
+        match asker {
             Asker::Member => {}
             Asker::Unlisted => {
                 let answer = unlisted(asked.node);
@@ -167,16 +190,14 @@ impl PeerListener {
 /// is none. It is no request of a client: it is in no log, and not counted as one.
 #[cold]
 fn answer_state(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>, out: &mut Vec<u8>) -> bool {
-    let asked = peer_request(head).filter(|asked| asked.mode == STATE);
+    let asked = receiver.node.and_then(NodeRequest::of_member);
+    let asked = asked.filter(|asked| asked.mode == STATE);
     let Some(asked) = asked.filter(|_| (head.method, head.target) == ("GET", STATE_TARGET)) else {
         return false;
     };
     let Some(cluster) = receiver.settings.cluster().filter(|_| lacks_content(head)) else {
         return false;
     };
-    if cluster.asker(&asked, head) != Asker::Member {
-        return false;
-    }
     let worker = receiver.worker;
     if let Some((place, state)) = cluster.place_of(asked.node).zip(asked.state) {
         // a copy of an old message says so, too: it is asked, and its answer counts
@@ -190,20 +211,20 @@ fn answer_state(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>, out: &mut V
     let of = (Maker::Node, Asker::Member);
     let reads_waiting = worker.shared.reads_waiting();
     let process = &*worker.shared.cluster_purges.process.0;
-    cluster.seal_response(&asked, (reads_waiting, Some(process)), of, (out, from));
+    cluster.seal_response(asked, (reads_waiting, Some(process)), of, (out, from));
     write::end_of_head(out);
     true
 }
 
 /// Tells the operator of a program that says it is a node and is not taken for a member, and why.
-fn tell_refusal(receiver: &Receiver<'_>, head: &RequestHead<'_, '_>, reason: PeerRefusal) {
-    let Some(asked) = peer_request(head) else {
+fn tell_refusal(receiver: &Receiver<'_>, reason: PeerRefusal) {
+    let Some(NodeRequest { asked, .. }) = receiver.node else {
         return;
     };
+    let cluster = receiver.settings.cluster();
     let why = match reason {
         PeerRefusal::Unlisted => "it is none of the members that this node knows".to_owned(),
         PeerRefusal::OtherName => {
-            let cluster = receiver.settings.membership.current();
             let own = cluster.as_ref().map_or("another", |it| it.own_name());
             format!(
                 "it calls this node {}, which is {own}",
@@ -231,7 +252,7 @@ enum Refusal {
 
 impl Refusal {
     /// Counts it, and makes the answer.
-    fn answer(self, receiver: &Receiver<'_>, head: &RequestHead<'_, '_>) -> Answer {
+    fn answer(self, receiver: &Receiver<'_>) -> Answer {
         let counters = receiver.worker.counters();
         let (reason, answer) = match self {
             Self::Own => return refused(403, "this node has asked where its own url leads"),
@@ -242,7 +263,7 @@ impl Refusal {
                 (PeerRefusal::Namesake, refused(403, &text))
             }
             Self::Refused(reason, answer) => {
-                tell_refusal(receiver, head, reason);
+                tell_refusal(receiver, reason);
                 (reason, answer)
             }
         };
@@ -283,10 +304,8 @@ fn message_of(
     head: &RequestHead<'_, '_>,
 ) -> Option<(MemberMessage, BodyLength)> {
     // what is for an origin is in absolute form
-    let asked = peer_request(head).filter(|_| head.target.starts_with('/'))?;
-    if receiver.settings.membership.asker(&asked, head) != Asker::Member {
-        return None;
-    }
+    let asked = receiver.node.and_then(NodeRequest::of_member);
+    let asked = asked.filter(|_| head.target.starts_with('/'))?;
     let body = request_body(head.version, head.fields).ok()?;
     match (asked.mode, head.method, body) {
         (PURGES, "PUT", BodyLength::Exact(bytes)) => {
@@ -350,20 +369,14 @@ impl PeerSeal {
 }
 
 /// The same for the answer to what is refused; nothing for a stranger and for a client.
-pub(crate) fn seal_refusal(
-    receiver: &Receiver<'_>,
-    head: Option<&RequestHead<'_, '_>>,
-    (out, from): (&mut Vec<u8>, usize),
-) {
-    let head = head.filter(|_| receiver.client.listener.peers != ForPeers::No);
-    let Some((head, asked)) = head.and_then(|head| Some((head, peer_request(head)?))) else {
+pub(crate) fn seal_refusal(receiver: &Receiver<'_>, (out, from): (&mut Vec<u8>, usize)) {
+    let Some(NodeRequest { asked, asker }) = receiver.node else {
         return;
     };
-    let membership = &receiver.settings.membership;
-    let asker = membership.asker(&asked, head);
     if matches!(asker, Asker::Member | Asker::Unlisted) {
         let reads_waiting = receiver.worker.shared.reads_waiting();
-        membership.seal_own((&asked, asker), reads_waiting, (out, from));
+        let membership = &receiver.settings.membership;
+        membership.seal_own((asked, *asker), reads_waiting, (out, from));
     }
 }
 

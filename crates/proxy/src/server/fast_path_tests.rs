@@ -46,6 +46,7 @@ fn left_under(connection: &Connection, settings: Settings) -> Option<(Phases, Pl
             sequence: 1,
         },
         head_began: None,
+        node: None,
         peer_seal: None,
     };
     let origin = connection.origin;

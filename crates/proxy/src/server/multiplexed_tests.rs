@@ -86,6 +86,7 @@ impl Connection {
                 sequence: self.requests.get(),
             },
             head_began: None,
+            node: None,
             peer_seal: None,
         };
         let Ok(exchange) = fast::begin(&receiver, &head) else {

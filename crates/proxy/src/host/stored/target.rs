@@ -72,6 +72,7 @@ pub(super) fn exchange(
             sequence: 1,
         },
         head_began: None,
+        node: None,
         peer_seal: None,
     };
     let head = RequestHead {
