@@ -10,6 +10,7 @@ use crate::cluster::{
 use crate::config::Mode;
 use crate::exchange::state::{MemberMessage, Plan};
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
+use crate::log::module_log::RefusalKind;
 use crate::request::answer::{Answer, AnswerReason, reason_phrase};
 use crate::request::facts::Request;
 use crate::settings::Settings;
@@ -236,7 +237,12 @@ fn tell_refusal(receiver: &Receiver<'_>, reason: PeerRefusal) {
     };
     let (node, address) = (asked.node, receiver.client.peer.ip());
     let (log, now) = (&receiver.worker.shared.module_log, receiver.worker.now());
-    log.write_refusal(now.tick, || {
+    let is_member = cluster.is_some_and(|it| it.place_of(node).is_some());
+    let kind = match reason {
+        PeerRefusal::NotProved if is_member => RefusalKind::MemberNotProved,
+        _ => RefusalKind::Other,
+    };
+    log.write_refusal(now.tick, kind, || {
         format!("refused node {node} from {address}: {why}")
     });
 }

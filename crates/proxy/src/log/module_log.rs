@@ -21,8 +21,18 @@ pub(crate) struct ModuleLog {
     queue: OnceLock<Option<SyncSender<String>>>,
     /// Of lines about health.
     health: Mutex<LineLimit>,
-    /// When the last line about a refused node was written.
-    refused: Mutex<Option<Tick>>,
+    /// When the last line of each kind about a refused node was written.
+    refused: [Mutex<Option<Tick>>; 2],
+}
+
+/// What a line about a refused node is about. Each kind has a pause of its own: any program can say
+/// that it is some node, and must not keep the operator from learning that a member is refused.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RefusalKind {
+    /// A request in the name of a member that is not proved: the secrets may differ.
+    MemberNotProved,
+    /// All else.
+    Other,
 }
 
 impl fmt::Debug for ModuleLog {
@@ -38,7 +48,7 @@ impl ModuleLog {
             say,
             queue: OnceLock::new(),
             health: Mutex::default(),
-            refused: Mutex::default(),
+            refused: Default::default(),
         }
     }
 
@@ -62,10 +72,16 @@ impl ModuleLog {
         }
     }
 
-    /// Writes a line about what was refused at a peer listener soon, unless there was one lately:
-    /// any program can cause it.
-    pub(crate) fn write_refusal(&self, now: Tick, line: impl FnOnce() -> String) {
-        let mut last = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Writes a line about what was refused at a peer listener soon, unless there was one of this
+    /// kind lately: any program can cause it.
+    pub(crate) fn write_refusal(
+        &self,
+        now: Tick,
+        kind: RefusalKind,
+        line: impl FnOnce() -> String,
+    ) {
+        let last = &self.refused[kind as usize];
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_none_or(|last| now.ms_since(last) >= REFUSAL_PAUSE_MS) {
             *last = Some(now);
             drop(last);

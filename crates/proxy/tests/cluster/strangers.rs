@@ -67,6 +67,19 @@ fn member_may_ask_by_get_and_head_without_content_alone() {
 }
 
 #[test]
+fn operator_learns_that_a_member_is_not_proved_while_other_programs_are_refused() {
+    let cluster = Nodes::start(fresh);
+    let _folder = set_secret(&cluster);
+    let node = &cluster.nodes[1];
+    for name in ["z", "a"] {
+        let field = format!("Weir-Peer: node={name}, mode=gateway, to=b\r\n");
+        assert_eq!(ask_as_peer(node.listener(1), "/x", &field).status(), 403);
+        let why = "its proof is not made with the secret of this node";
+        node.wait_until_said(&format!("refused node {name} from 127.0.0.1: {why}"), 1);
+    }
+}
+
+#[test]
 fn stranger_that_does_not_know_the_secret_is_told_nothing() {
     let cluster = Nodes::start(fresh);
     let _folder = set_secret(&cluster);
