@@ -1,7 +1,9 @@
 //! How many client connections are open, and how many may be.
 
+use super::network::Network;
 use super::worker::Worker;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
@@ -15,7 +17,9 @@ pub(super) struct ClientCounts {
     open_max: AtomicUsize,
     /// How many may be open.
     limit: AtomicUsize,
-    /// Called when one closes, and when a worker accepts no more.
+    /// Work that goes on without its client.
+    detached: AtomicUsize,
+    /// Called when one closes or such work is over, and when a worker accepts no more.
     closed: Notify,
 }
 
@@ -25,6 +29,7 @@ impl ClientCounts {
             open: AtomicUsize::new(0),
             open_max: AtomicUsize::new(0),
             limit: AtomicUsize::new(limit),
+            detached: AtomicUsize::new(0),
             closed: Notify::new(),
         }
     }
@@ -45,6 +50,13 @@ impl ClientCounts {
         self.limit.store(limit, Ordering::Relaxed);
     }
 
+    /// Whether no connection is open, and no work goes on without one: that is what a drain waits
+    /// for.
+    pub(super) fn is_idle(&self) -> bool {
+        // work is counted before its connection closes
+        self.open.load(Ordering::Acquire) == 0 && self.detached.load(Ordering::Acquire) == 0
+    }
+
     /// Ready when one has closed, or a worker accepts no more, after this call.
     pub(super) fn closed(&self) -> Notified<'_> {
         self.closed.notified()
@@ -60,7 +72,7 @@ impl ClientCounts {
     }
 
     fn end(&self) {
-        self.open.fetch_sub(1, Ordering::Relaxed);
+        self.open.fetch_sub(1, Ordering::Release);
         self.notify();
     }
 }
@@ -90,5 +102,25 @@ impl Drop for ClientPlace {
         }
         counters.dec(Metric::ClientsOpen);
         self.0.network().clients().end();
+    }
+}
+
+/// Work of a client that has disconnected, which is to be finished; over when dropped. A drain waits
+/// for it as for a client.
+pub struct DetachedWork(Arc<Network>);
+
+impl DetachedWork {
+    /// Begins while the place of its client is still taken.
+    pub fn begin(network: &Arc<Network>) -> Self {
+        network.clients().detached.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(network))
+    }
+}
+
+impl Drop for DetachedWork {
+    fn drop(&mut self) {
+        let clients = self.0.clients();
+        clients.detached.fetch_sub(1, Ordering::Release);
+        clients.notify();
     }
 }

@@ -199,15 +199,15 @@ impl Network {
         let _ = stage.wait_for(|stage| *stage == Stage::Cut).await;
     }
 
-    /// Waits until no client is connected and no worker accepts any: `true`; or until what is under
-    /// way is cut: `false`.
+    /// Waits until no client is connected, no worker accepts any, and the work of clients that have
+    /// gone is over: `true`; or until what is under way is cut: `false`.
     pub async fn drained(&self) -> bool {
         let cut = self.cut();
         tokio::pin!(cut);
         loop {
             let closed = self.client_closed();
             // in this order: a client that the last worker accepted is counted before it stops
-            if !self.shutdown.is_accepting() && self.clients.open() == 0 {
+            if !self.shutdown.is_accepting() && self.clients.is_idle() {
                 return true;
             }
             tokio::select! {

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 use weir_measure::Metric;
+use weir_net::workers::DetachedWork;
 use weir_policy::Digest;
 use weir_store::Purge;
 
@@ -81,7 +82,7 @@ impl Settling {
         self.wait.await;
     }
 
-    /// The client has gone: the wait goes on in a task of its own.
+    /// The client has gone: the wait goes on in a task of its own, which a drain waits for.
     ///
     /// # Errors
     ///
@@ -92,9 +93,10 @@ impl Settling {
         let Some(place) = AbandonedWait::begin(waits, self.client, bytes) else {
             return Err(self);
         };
+        let work = DetachedWork::begin(self.worker.network());
         tokio::task::spawn_local(async move {
             self.wait.await;
-            drop(place);
+            drop((place, work));
         });
         Ok(())
     }

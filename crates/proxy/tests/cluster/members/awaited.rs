@@ -153,6 +153,25 @@ fn client_that_leaves_frees_its_place_and_what_it_changed_is_told_when_there_is_
 }
 
 #[test]
+fn drain_waits_until_members_are_told_what_a_client_that_has_left_has_changed() {
+    let versions = Versions::default();
+    let mut cluster = versions.start();
+    let path = cluster.path_of(0);
+    let silent = silence(&cluster);
+    let client = begin_change(&cluster, &versions, &path);
+    let mut connection = silent.accept();
+    drop(client);
+    cluster.nodes[0].wait_for(Metric::ClientAborts, 1);
+    let stopping = cluster.nodes[0].stopping();
+    let mut is_told = false;
+    for number in 0..2 {
+        is_told |= answer_message(&mut connection, number).contains(&path);
+    }
+    assert!(is_told, "only that it drains");
+    assert!(stopping.join().expect("no panic"), "something was cut");
+}
+
+#[test]
 fn purge_of_the_operator_is_in_force_while_clients_wait_for_a_member() {
     let versions = Versions::default();
     let cluster = versions.start();
