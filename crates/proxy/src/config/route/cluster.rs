@@ -177,8 +177,8 @@ impl Cluster {
                 "cluster.policy",
                 &[
                     "Which node keeps the response for a target. All nodes must have the same. With `hash`, `bounded-hash` and",
-                    "`replicated-hash` they agree without a word; with the last one, targets requested often are kept by",
-                    "each node that is asked for them.",
+                    "`replicated-hash` each node computes the same node for a target, without messages; with the last one,",
+                    "targets requested often are kept by each node that is asked for them.",
                 ],
             )
             .by_default(&default.policy),
