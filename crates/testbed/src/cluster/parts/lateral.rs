@@ -170,7 +170,10 @@ fn prepare(setup: &Setup, bed: &OwnedBed<'_>, way: Way) -> Result<Prepared, Fail
         site,
         targets,
     };
-    let fill = load(setup, &prepared, (TARGETS * 8, 0))?;
+    let fill = Load {
+        pick: Pick::InTurn,
+        ..load(setup, &prepared, (TARGETS, 0))?
+    };
     fill.run()?;
     Ok(prepared)
 }
