@@ -105,8 +105,8 @@ impl Drop for ClientPlace {
     }
 }
 
-/// Work of a client that has disconnected, which is to be finished; over when dropped. A drain waits
-/// for it as for a client.
+/// Work of a client that has disconnected, which is to be finished; over when dropped. A drain
+/// waits for it as for a client.
 pub struct DetachedWork(Arc<Network>);
 
 impl DetachedWork {

@@ -6,8 +6,8 @@
 
 use crate::cache::invalidate::{DURABLE_WAIT, Invalidation, forget_all, hold_all};
 use crate::cache::purge::outcome;
-use crate::cluster::purges::Initiator;
 use crate::cluster::purges::PurgedTarget;
+use crate::cluster::purges::Waiter;
 use crate::cluster::purges::outboxes::Awaited;
 use crate::exchange::state::RequestState;
 use crate::settings::Settings;
@@ -57,8 +57,10 @@ impl Settling {
             .collect();
         let bytes = targets.iter().map(PurgedTarget::url_bytes).sum();
         let untold_bytes = Rc::new(Cell::new(bytes));
+        let client = exchange.client.facts().peer.ip();
         let telling = Telling {
             worker: Rc::clone(worker),
+            client,
             settings: Arc::clone(&exchange.settings),
             keys,
             targets,
@@ -68,7 +70,7 @@ impl Settling {
             wait: Box::pin(telling.settle(purges)),
             untold_bytes,
             worker: Rc::clone(worker),
-            client: exchange.client.facts().peer.ip(),
+            client,
         }
     }
 
@@ -105,6 +107,7 @@ impl Settling {
 /// What the other nodes are to be told.
 struct Telling {
     worker: Rc<Worker>,
+    client: IpAddr,
     settings: Arc<Settings>,
     keys: Vec<Digest>,
     targets: Vec<PurgedTarget>,
@@ -135,7 +138,9 @@ impl Telling {
         let (shared, settings) = (&self.worker.shared, &self.settings);
         let outboxes = &shared.cluster_purges.outboxes;
         let (orders, bytes) = (self.targets.len(), self.untold_bytes.get());
-        let turn = outboxes.turn(Initiator::Client, orders, bytes).await;
+        let turn = outboxes
+            .turn(Waiter::Client(self.client), orders, bytes)
+            .await;
         let patience = settings.config.cluster.peer_timeout.as_duration();
         let now = Instant::now();
         if turn.has_waited {

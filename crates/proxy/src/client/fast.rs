@@ -3,6 +3,7 @@
 //! A request that cannot be answered so (a miss, a large response, a tunnel) leaves the fast path
 //! as a [`RequestState`], and so does every request if a phase is hooked. Modules are called on it
 //! ([`with_modules`]) as long as they wait for nothing.
+// whole because: it is the one way of a hit, from its head to its response
 
 use super::peer_listener::{NodeRequest, PeerSeal, lacks_content, seal_refusal};
 use super::with_modules;

@@ -27,8 +27,8 @@ use weir_semantics::{
 };
 use weir_wire::{BodyLength, RequestHead, Version, request_body, write};
 
-/// A request that names a node, at a peer listener. It is proved once: any program can send one with
-/// a long head.
+/// A request that names a node, at a peer listener. It is proved once: any program can send one
+/// with a long head.
 pub(crate) struct NodeRequest<'h> {
     asked: PeerRequest<'h>,
     asker: Asker,

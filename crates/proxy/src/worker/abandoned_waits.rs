@@ -4,8 +4,9 @@
 //! bounded, in all and for one client: otherwise a client could have as many as it sends requests.
 //! Beyond the bound the wait keeps the connection of its client, of which there are only so many.
 
+use crate::cluster::purges::one_client;
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of all of them: about 16 thousand without their URLs.
@@ -81,20 +82,10 @@ impl Drop for AbandonedWait {
     }
 }
 
-/// The address of a client: of IPv6 the network, as one client has all of its addresses.
-fn one_client(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
-        address => address,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv6Addr;
 
     fn client(number: u16) -> IpAddr {
         Ipv6Addr::new(1, number, 0, 0, 0, 0, 0, 0).into()

@@ -68,12 +68,14 @@ mod model_tests;
 mod orders;
 mod outbox;
 pub(crate) mod outboxes;
+mod turn_queues;
 mod turns;
 pub(crate) mod valid_since;
 pub(crate) mod valid_since_file;
 
-pub(crate) use orders::Initiator;
 pub(crate) use outbox::Batch;
+pub(crate) use turn_queues::one_client;
+pub(crate) use turns::Waiter;
 
 use crate::cluster::Nonces;
 use crate::config::Mode;

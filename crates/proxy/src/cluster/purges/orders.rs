@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 /// What tells members something. Each waits for the turn of its own kind alone: a purge of the
 /// operator is not to wait behind unsafe requests, of which clients send as many as they like.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Initiator {
+pub(super) enum Initiator {
     /// A client, by an unsafe request.
     Client,
     /// The operator, by a purge.

@@ -13,6 +13,7 @@ use super::boxes::Boxes;
 use super::members_behind::Behind;
 use super::orders::Order;
 use super::outbox::{Batch, Lag, Outbox};
+use super::turn_queues::TurnQueues;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -43,14 +44,7 @@ pub(crate) struct Outboxes {
     /// A member has answered, has failed to, or is told what waited for it.
     changed: Notify,
     /// Those that tell do so one after the other.
-    pub(super) turns: Turns,
-}
-
-/// Those of a kind tell one after the other.
-#[derive(Debug, Default)]
-pub(super) struct Turns {
-    pub(super) of_clients: tokio::sync::Mutex<()>,
-    pub(super) of_operator: tokio::sync::Mutex<()>,
+    pub(super) turns: TurnQueues,
 }
 
 /// The answer of a member that is awaited.
@@ -84,7 +78,7 @@ impl Default for Outboxes {
             met: AtomicUsize::new(0),
             wake: Notify::default(),
             changed: Notify::default(),
-            turns: Turns::default(),
+            turns: TurnQueues::default(),
         }
     }
 }

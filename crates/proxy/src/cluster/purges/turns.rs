@@ -8,51 +8,73 @@
 use super::PurgedTarget;
 use super::orders::{Amount, Initiator};
 use super::outboxes::{Awaited, Outboxes};
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
-use tokio::sync::MutexGuard;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::timeout;
 
 /// How long what is to be told waits for room. A member that has taken so little for so long
 /// answers, but does not keep up: it is behind then.
 const TURN_WAIT_MAX: Duration = Duration::from_secs(30);
 
+/// What waits for its turn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Waiter {
+    /// A client at this address, by an unsafe request.
+    Client(IpAddr),
+    /// The operator, by a purge.
+    Operator,
+}
+
 /// The right to tell members something.
 pub(crate) struct Turn<'o> {
     outboxes: &'o Outboxes,
     /// `None` if that took too long: what is told may be more than there is room for.
-    _held: Option<MutexGuard<'o, ()>>,
+    _held: Option<HeldQueues<'o>>,
     /// It was waited for: what was purged here may be back since.
     pub(crate) has_waited: bool,
 }
 
+/// First in the queue of a kind, and in that of a client.
+type HeldQueues<'o> = (MutexGuard<'o, ()>, Option<MutexGuard<'o, ()>>);
+
 impl Outboxes {
-    /// Waits until all members in step have room for so many more orders of `initiator`, with so
-    /// many bytes of URLs, at most for [`TURN_WAIT_MAX`]; in the order in which that is called.
-    pub(crate) async fn turn(&self, initiator: Initiator, orders: usize, bytes: usize) -> Turn<'_> {
+    /// Waits until all members in step have room for so many more orders of `waiter`, with so many
+    /// bytes of URLs, at most for [`TURN_WAIT_MAX`]; in the order in which a client calls that, and
+    /// clients by turns.
+    pub(crate) async fn turn(&self, waiter: Waiter, orders: usize, bytes: usize) -> Turn<'_> {
         let more = Amount { orders, bytes };
+        let (initiator, turns, queue) = match waiter {
+            Waiter::Client(client) => {
+                let queue = self.turns.of_client(client);
+                (Initiator::Client, &self.turns.of_clients, Some(queue))
+            }
+            Waiter::Operator => (Initiator::Operator, &self.turns.of_operator, None),
+        };
         let is_full = || {
             let boxes = self.boxes();
             let mut all = boxes.by_member.values();
             all.any(|outbox| outbox.is_full(initiator, more))
-        };
-        let turns = match initiator {
-            Initiator::Client => &self.turns.of_clients,
-            Initiator::Operator => &self.turns.of_operator,
         };
         let turn = |held, has_waited| Turn {
             outboxes: self,
             _held: held,
             has_waited,
         };
-        if let Ok(held) = turns.try_lock()
+        if let Ok(first) = queue.map(Mutex::try_lock).transpose()
+            && let Ok(held) = turns.try_lock()
             && !is_full()
         {
-            return turn(Some(held), false);
+            return turn(Some((held, first)), false);
         }
         let held = async {
+            let first = match queue {
+                Some(queue) => Some(queue.lock().await),
+                None => None,
+            };
             let held = turns.lock().await;
             self.when_not(is_full).await;
-            held
+            (held, first)
         };
         turn(timeout(TURN_WAIT_MAX, held).await.ok(), true)
     }
@@ -78,12 +100,15 @@ mod tests {
     use super::*;
     use crate::cluster::purges::outbox::WAITING_MAX;
     use crate::config::Mode;
+    use std::net::Ipv4Addr;
     use std::pin::pin;
     use std::sync::Arc;
     use tokio::task::JoinSet;
     use weir_semantics::PURGE_ORDERS_MAX;
 
     const SECOND: Duration = Duration::from_secs(1);
+
+    const CLIENT: Waiter = Waiter::Client(IpAddr::V4(Ipv4Addr::LOCALHOST));
 
     /// With time that passes when nothing else is left to do.
     fn run(test: impl Future<Output = ()>) {
@@ -136,7 +161,7 @@ mod tests {
                 // more than there is room for is not too much for a member that has been told all
                 assert!(
                     !outboxes
-                        .turn(Initiator::Client, WAITING_MAX.orders + 1, 8 << 20)
+                        .turn(CLIENT, WAITING_MAX.orders + 1, 8 << 20)
                         .await
                         .has_waited
                 );
@@ -149,8 +174,8 @@ mod tests {
         run(async {
             let outboxes = full();
             let (mut first, mut second) = (
-                pin!(outboxes.turn(Initiator::Client, 2, 0)),
-                pin!(outboxes.turn(Initiator::Client, 1, 0)),
+                pin!(outboxes.turn(CLIENT, 2, 0)),
+                pin!(outboxes.turn(CLIENT, 1, 0)),
             );
             assert!(timeout(SECOND, &mut first).await.is_err());
             assert!(timeout(SECOND, &mut second).await.is_err());
@@ -167,18 +192,45 @@ mod tests {
     }
 
     #[test]
+    fn client_waits_for_one_change_of_another_one_however_many_that_has_waiting() {
+        run(async {
+            const SHORT: Duration = Duration::from_millis(1);
+            let outboxes = full();
+            let queue_of = |client| outboxes.turns.of_client(client);
+            let own = queue_of(IpAddr::V4(Ipv4Addr::LOCALHOST));
+            let mut others = (1..=255).map(|last| IpAddr::from([192, 0, 2, last]));
+            let other = others.find(|it| !std::ptr::eq(queue_of(*it), own));
+            let other = Waiter::Client(other.expect("more than one queue"));
+            let waiting = (0..100).map(|_| Box::pin(outboxes.turn(other, 1, 0)));
+            let mut waiting: Vec<_> = waiting.collect();
+            for turn in &mut waiting {
+                assert!(timeout(SHORT, turn).await.is_err());
+            }
+            let mut turn = pin!(outboxes.turn(CLIENT, 1, 0));
+            assert!(timeout(SHORT, &mut turn).await.is_err());
+            for member in ["b", "c"] {
+                answer(&outboxes, member);
+            }
+            drop(timeout(SHORT, &mut waiting[0]).await.expect("it is first"));
+            assert!(timeout(SHORT, &mut waiting[1]).await.is_err());
+            drop(timeout(SHORT, turn).await.expect("it is next"));
+            assert!(timeout(SHORT, &mut waiting[1]).await.is_ok());
+        });
+    }
+
+    #[test]
     fn member_that_fails_or_has_left_is_not_waited_for() {
         run(async {
             let outboxes = full();
             answer(&outboxes, "b");
-            let mut turn = pin!(outboxes.turn(Initiator::Client, 1, 0));
+            let mut turn = pin!(outboxes.turn(CLIENT, 1, 0));
             assert!(timeout(SECOND, &mut turn).await.is_err());
             let batch = outboxes.next("c").expect("a message");
             outboxes.failed("c", batch, "it is away", Instant::now());
             assert!(timeout(SECOND, turn).await.is_ok());
             let outboxes = full();
             outboxes.meet(std::iter::empty(), 2, Instant::now());
-            assert!(!outboxes.turn(Initiator::Client, 1, 0).await.has_waited);
+            assert!(!outboxes.turn(CLIENT, 1, 0).await.has_waited);
         });
     }
 
@@ -187,7 +239,7 @@ mod tests {
         run(async {
             let outboxes = holding(WAITING_MAX.orders);
             answer(&outboxes, "b");
-            let mut turn = pin!(outboxes.turn(Initiator::Client, 1, 0));
+            let mut turn = pin!(outboxes.turn(CLIENT, 1, 0));
             assert!(timeout(TURN_WAIT_MAX - SECOND, &mut turn).await.is_err());
             let turn = timeout(2 * SECOND, turn).await.expect("it is over");
             let target = changed("http://b/".into());
@@ -208,7 +260,7 @@ mod tests {
             let outboxes = Arc::clone(&outboxes);
             let url = format!("http://a/{number}/{}", "p".repeat(60_000));
             clients.spawn(async move {
-                let turn = outboxes.turn(Initiator::Client, 1, url.len()).await;
+                let turn = outboxes.turn(CLIENT, 1, url.len()).await;
                 let (now, patience) = (now(), 5 * SECOND);
                 let times = (now, now + patience, patience);
                 turn.tell(["b"].into_iter(), vec![changed(url)], times);
@@ -218,7 +270,7 @@ mod tests {
         while !clients.is_empty() {
             tokio::task::yield_now().await;
             while let Some(batch) = outboxes.next("b") {
-                tokio::time::sleep(answer_time).await;
+                let _answer = timeout(answer_time, std::future::pending::<()>()).await;
                 is_in_step &= !outboxes.is_behind("b", now());
                 outboxes.expire(now());
                 outboxes.delivered("b", batch, Vec::new());
@@ -245,7 +297,7 @@ mod tests {
                 let purge = PurgedTarget::Url(format!("http://a/{number}"));
                 drop(outboxes.tell(["b"].into_iter(), vec![purge], times()));
             }
-            let mut turn = pin!(outboxes.turn(Initiator::Client, 1, 0));
+            let mut turn = pin!(outboxes.turn(CLIENT, 1, 0));
             assert!(timeout(SECOND, &mut turn).await.is_err());
             answer(&outboxes, "b");
             assert!(timeout(SECOND, turn).await.expect("room").has_waited);
@@ -256,17 +308,17 @@ mod tests {
     fn purge_of_the_operator_has_room_of_its_own_before_clients_that_wait() {
         run(async {
             let outboxes = full();
-            let mut client = pin!(outboxes.turn(Initiator::Client, 1, 0));
+            let mut client = pin!(outboxes.turn(CLIENT, 1, 0));
             assert!(timeout(SECOND, &mut client).await.is_err());
             for number in 0..1024 {
-                let turn = outboxes.turn(Initiator::Operator, 1, 0).await;
+                let turn = outboxes.turn(Waiter::Operator, 1, 0).await;
                 assert!(!turn.has_waited);
                 let purge = PurgedTarget::Url(format!("http://a/{number}"));
                 drop(turn.tell(["b", "c"].into_iter(), vec![purge], times()));
             }
             let now = Instant::now();
             assert!(!outboxes.is_behind("b", now) && !outboxes.is_behind("c", now));
-            let mut operator = pin!(outboxes.turn(Initiator::Operator, 1, 0));
+            let mut operator = pin!(outboxes.turn(Waiter::Operator, 1, 0));
             assert!(timeout(SECOND, &mut operator).await.is_err());
             for member in ["b", "c", "b", "c"] {
                 answer(&outboxes, member);

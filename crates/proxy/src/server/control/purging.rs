@@ -5,8 +5,8 @@ use crate::admin::{MemberPurge, PurgeCall, PurgeFailure, PurgeReach, PurgeReport
 use crate::cache::invalidate::DURABLE_WAIT;
 use crate::cache::purge::apply;
 use crate::cluster::Lead;
-use crate::cluster::purges::Initiator;
 use crate::cluster::purges::PurgedTarget;
+use crate::cluster::purges::Waiter;
 use crate::server::purge_log;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -39,7 +39,7 @@ impl Control {
         // first: what is purged in a hurry is not to be served while others have no room for it
         let mut purges = apply(shared, &what, hold).map_err(PurgeFailure::Url)?;
         let line = purge_log::written(&what);
-        let turn = outboxes.turn(Initiator::Operator, 1, what.url_bytes());
+        let turn = outboxes.turn(Waiter::Operator, 1, what.url_bytes());
         let turn = is_told.then(|| self.runtime.block_on(turn));
         if turn.as_ref().is_some_and(|turn| turn.has_waited) {
             now = std::time::Instant::now();
