@@ -26,12 +26,16 @@
 //! 7. A node that is draining owns nothing, and answers what it is asked for. It asks others for
 //!    its own clients.
 //! 8. With `extended-lard`, the node whose client asks handles the connection. What is on its disk
-//!    and not in its memory it reads there while its disk is idle. While that is busy, it asks a
-//!    node that has the response in memory for what that has stored, and keeps no copy; that is the
-//!    lateral fetch of the paper. A node has it in memory as far as the mapping says. If the target
-//!    is mapped to no other node, one whose digest has it is asked, if it says that its own disk is
-//!    idle: digests do not tell memory from disk. Its answer does, and corrects the mapping. If no
-//!    node has it, or the one that is asked does not answer with it, it is read here: neither the
+//!    and not in its memory it reads there while its disk is idle. While that is busy, it asks
+//!    another node for what that has stored, and keeps no copy; that is the lateral fetch of the
+//!    paper. A node has it in memory as far as the mapping says. If the target is mapped to no
+//!    other node, the first in rendezvous order is asked, unless its digest has it not: that one
+//!    reads it, if it must, and so the memory of one node comes to hold it. In the paper the
+//!    mapping of the front end does that, which nodes without one do not share; the order they do.
+//!    If that is this node, or has it not, one whose digest has it is asked, if it says that its
+//!    own disk is idle: digests do not tell memory from disk. The answer does, and corrects the
+//!    mapping. A node with so many more requests that it costs more than a read here is not asked.
+//!    If no node is, or the one that is asked does not answer with it, it is read here: neither the
 //!    origin nor a second node is asked for it.
 
 use crate::now::Tick;
@@ -284,8 +288,8 @@ impl Members {
     }
 
     /// Where the response to a client's request is had that is on the disk of this node and not in
-    /// its memory: from the memory of another node, or, with no node, by a read. `None`: nothing
-    /// decides that. Rule 8.
+    /// its memory: from another node that has it in memory or comes to have it there, or, with no
+    /// node, by a read. `None`: nothing decides that. Rule 8.
     pub fn source_of_stored(
         &mut self,
         now: Tick,
@@ -308,7 +312,13 @@ impl Members {
             HoldsIt::Yes if place != own && is_idle(node, busy) => HoldsIt::Yes,
             _ => HoldsIt::No,
         };
+        let first = first_in_order(now, self, &RoutedRequest::new(target, 0));
+        let kept = |place, _: &Node, _| match (request.holds)(place) {
+            HoldsIt::Yes | HoldsIt::Unknown if Some(place) == first => HoldsIt::Yes,
+            _ => HoldsIt::No,
+        };
         let other = self.other_with(now, target, mapped);
+        let other = other.or_else(|| self.other_with(now, target, kept));
         let Some(place) = other.or_else(|| self.other_with(now, target, stored)) else {
             return Some(Source::read());
         };

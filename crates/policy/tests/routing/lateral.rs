@@ -245,48 +245,97 @@ fn response_on_a_busy_disk_is_asked_of_a_node_that_has_it_in_memory_as_far_as_is
     check::<NodeStage>(
         PolicyKind::ExtendedLard,
         "node a of a b c
-         held c /u
-         stored /u -> read
+         order /l -> a c b
+         held c /l
+         stored /l -> read
          pressure 4
-         stored /u -> read
+         stored /l -> read
          pressure 5
-         stored /u -> c lateral, stored only
-         stored /u without c -> read disk-busy
-         digest c lacks /u
-         stored /u -> read disk-busy
-         digest c has /u
-         stored /u -> c lateral, stored only
+         stored /l -> c lateral, stored only
+         stored /l without c -> read disk-busy
+         digest c lacks /l
+         stored /l -> read disk-busy
+         digest c has /l
+         stored /l -> c lateral, stored only
          answered c in load=0 pressure=9
-         stored /u -> c lateral, stored only
-         lost c /u
-         stored /u -> read disk-busy
-         held c /u
+         stored /l -> c lateral, stored only
+         lost c /l
+         stored /l -> read disk-busy
+         held c /l
          asked c 131
-         stored /u -> read disk-busy
+         stored /l -> read disk-busy
          asked c 0
          at 2s
          failed c
-         stored /u -> read disk-busy",
+         stored /l -> read disk-busy",
     );
 }
 
 #[test]
-fn response_on_a_busy_disk_is_asked_of_an_idle_node_whose_digest_has_it_if_it_is_mapped_to_none() {
+fn response_on_a_busy_disk_that_is_mapped_to_no_node_is_asked_of_the_first_in_order() {
     check::<NodeStage>(
         PolicyKind::ExtendedLard,
         "node a of a b c
          order /u -> c b a
+         pressure 4
+         stored /u -> read
          pressure 5
-         digest b has /u
-         stored /u -> b lateral, stored only
-         digest c has /u
-         stored /u -> c lateral, stored only
-         answered c in load=0 pressure=5
-         stored /u -> b lateral, stored only
-         answered c in load=0 pressure=4
          stored /u -> c lateral, stored only
          held b /u
-         stored /u -> b lateral, stored only",
+         stored /u -> b lateral, stored only
+         lost b /u
+         stored /u -> c lateral, stored only
+         answered c in load=0 pressure=1000
+         stored /u -> c lateral, stored only
+         lost c /u
+         stored /u -> c lateral, stored only
+         digest c lacks /u
+         stored /u -> read disk-busy
+         digest c has /u
+         stored /u -> c lateral, stored only
+         stored /u without c -> b lateral, stored only
+         asked c 78
+         stored /u -> c lateral, stored only
+         asked c 79
+         stored /u -> read disk-busy
+         serving 31
+         asked c 129
+         stored /u -> c lateral, stored only
+         asked c 130
+         stored /u -> read disk-busy
+         asked c 0
+         at 2s
+         failed c
+         stored /u -> b lateral, stored only
+         state a=draining
+         stored /u -> read disk-busy",
+    );
+    check::<NodeStage>(
+        PolicyKind::ExtendedLard,
+        "node a of a b c
+         order /l -> a c b
+         pressure 1000
+         stored /l -> read disk-busy",
+    );
+}
+
+#[test]
+fn response_on_the_busy_disk_of_its_first_node_is_asked_of_an_idle_one_whose_digest_has_it() {
+    check::<NodeStage>(
+        PolicyKind::ExtendedLard,
+        "node a of a b c
+         order /l -> a c b
+         pressure 5
+         digest b has /l
+         stored /l -> b lateral, stored only
+         digest c has /l
+         stored /l -> c lateral, stored only
+         answered c in load=0 pressure=5
+         stored /l -> b lateral, stored only
+         answered c in load=0 pressure=4
+         stored /l -> c lateral, stored only
+         held b /l
+         stored /l -> b lateral, stored only",
     );
 }
 

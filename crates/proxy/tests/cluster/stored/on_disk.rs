@@ -76,12 +76,7 @@ fn on_disk(folder: &Path) -> impl FnOnce(&mut Config) {
 impl Busy {
     fn new(policy: PolicyKind) -> Self {
         let (gate, arrived) = Gate::new();
-        let mut cluster = Nodes::start(move |head: &Head, content: &[u8]| {
-            if head.start_line().starts_with("POST ") {
-                gate.pass();
-            }
-            fresh(head, content)
-        });
+        let mut cluster = Nodes::start(posts_held_by(gate));
         let disk = tempfile::tempdir().expect("a folder");
         restart_first(&mut cluster, disk.path());
         // each is stored at the node that owns it
@@ -104,9 +99,7 @@ impl Busy {
             ask_often(config);
         });
         wait_for_round(&cluster, 0);
-        let mut waiting = cluster.nodes[0].client();
-        waiting.send("POST /held HTTP/1.1\r\nHost: a.example\r\nContent-Length: 0\r\n\r\n");
-        arrived.recv_timeout(PATIENCE).expect("at the origin");
+        let waiting = wait_at_origin(&cluster, &arrived);
         Self {
             cluster,
             paths,
@@ -157,6 +150,25 @@ impl Busy {
     fn chosen(&self, why: RouteChoice) -> u64 {
         self.cluster.nodes[0].count(Metric::NodeChoices(why))
     }
+}
+
+/// What the origin answers.
+fn posts_held_by(gate: &'static Gate) -> impl Fn(&Head, &[u8]) -> Vec<u8> {
+    move |head, content| {
+        if head.start_line().starts_with("POST ") {
+            gate.pass();
+        }
+        fresh(head, content)
+    }
+}
+
+/// A client of the first node that waits for the origin: the disk of that node is busy by its own
+/// count.
+fn wait_at_origin(cluster: &Nodes, arrived: &Receiver<()>) -> RawClient {
+    let mut waiting = cluster.nodes[0].client();
+    waiting.send("POST /held HTTP/1.1\r\nHost: a.example\r\nContent-Length: 0\r\n\r\n");
+    arrived.recv_timeout(PATIENCE).expect("at the origin");
+    waiting
 }
 
 /// Starts the first node anew, with what is on its disk.
@@ -211,6 +223,38 @@ fn response_on_a_busy_disk_comes_from_the_memory_of_another_node_and_stays_on_di
         assert_eq!(busy.cluster.asked(&path), 1);
     }
     assert_eq!(busy.chosen(RouteChoice::Lateral), 3);
+}
+
+#[test]
+fn response_on_a_busy_disk_is_asked_of_its_first_node_if_none_is_known_to_have_it() {
+    let (gate, arrived) = Gate::new();
+    let mut cluster = Nodes::start(posts_held_by(gate));
+    let paths: Vec<String> = cluster.paths_of(1).take(2).collect();
+    let disk = tempfile::tempdir().expect("a folder");
+    restart_first(&mut cluster, disk.path());
+    // the first node stores them as well, while it is alone
+    cluster.nodes[0].reload(|config| config.cluster.members.truncate(1));
+    for path in &paths {
+        assert_eq!(cluster.get(0, path).text(), *path);
+        assert_eq!(cluster.asked(path), 2);
+    }
+    restart_first(&mut cluster, disk.path());
+    for node in &cluster.nodes {
+        node.reload(|config| config.cluster.policy = PolicyKind::ExtendedLard);
+    }
+    let mut waiting = wait_at_origin(&cluster, &arrived);
+    for path in &paths {
+        let response = cluster.get(0, path);
+        assert_eq!(response.text(), *path);
+        let status = status(&response);
+        assert!(status.starts_with("weir;hit"), "{status}");
+        assert!(status.ends_with(";detail=on-peer"), "{status}");
+        assert_eq!(cluster.asked(path), 2);
+    }
+    let lateral = Metric::NodeChoices(RouteChoice::Lateral);
+    assert_eq!(cluster.nodes[0].count(lateral), 2);
+    gate.open();
+    assert_eq!(waiting.read_response().status(), 200);
 }
 
 #[test]
