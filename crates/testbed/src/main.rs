@@ -52,7 +52,15 @@ enum Command {
     /// Modules: instructions and CPU time of a request, read-ahead, times under PolyMix-3 mini
     Extend(CommandLine<extend::Options>),
     /// A cluster: hit ratio, CPU time, a node that joins, a hot URL, a node that is killed
+    ///
+    /// With `--figure 13` it is a figure of the paper of LARD, from nodes with slow disks: see
+    /// `cluster --figure 13 --help`.
     Cluster(CommandLine<cluster::Options>),
+    /// `cluster --figure 13`: throughput of 1 to 6 nodes whose disk is the limit, beside HAProxy
+    ///
+    /// It takes root: memory and disk of each node are limited by control groups.
+    #[command(name = FIGURE, hide = true)]
+    Figure(CommandLine<cluster::figure13::Options>),
     /// Disk stores: hits, fill, start after kill -9
     StoreBench(CommandLine<store::Options>),
     /// Resident memory of weir before a slow disk, with bodies of gigabytes
@@ -84,16 +92,26 @@ enum Command {
 /// The command that `peers --scenario` is.
 const SCENARIO: &str = "peers-scenario";
 
+/// The command that `cluster --figure` is.
+const FIGURE: &str = "cluster-figure";
+
+/// Commands that are others with a certain option: both names, and the option.
+const BY_OPTION: [(&str, &str, &str); 2] = [
+    ("peers", "--scenario", SCENARIO),
+    ("cluster", "--figure", FIGURE),
+];
+
 fn main() -> ExitCode {
     let mut words: Vec<String> = std::env::args().collect();
     let arguments = words.split_off(1.min(words.len()));
-    let is_scenario = arguments.iter().any(|word| word.starts_with("--scenario"));
     words.extend(arguments.iter().cloned());
-    if let Some(name) = words.get_mut(1)
-        && name == "peers"
-        && is_scenario
-    {
-        SCENARIO.clone_into(name);
+    if let Some(name) = words.get_mut(1) {
+        let other = BY_OPTION.iter().find(|(of, option, _)| {
+            name == of && arguments.iter().any(|word| word.starts_with(option))
+        });
+        if let Some((_, _, command)) = other {
+            (*command).clone_into(name);
+        }
     }
     match run(Command::parse_from(words), &arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -114,6 +132,9 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
         }
         Command::Extend(options) => benchmark::run::<extend::Figures>(options, arguments),
         Command::Cluster(options) => benchmark::run::<cluster::Figures>(options, arguments),
+        Command::Figure(options) => {
+            benchmark::run::<cluster::figure13::Figures>(options, arguments)
+        }
         Command::StoreBench(options) => benchmark::run::<store::Figures>(options, arguments),
         Command::Memory(options) => benchmark::run::<memory::Figures>(options, arguments),
         Command::SimBench(options) => benchmark::run::<sim::Figures>(options, arguments),
@@ -152,6 +173,8 @@ mod tests {
              --seconds 1 --rounds 2 --scale 0.1 --seed 7 --out r.json",
             "cluster --parts hit-ratio,speed,join,hot,herd,read-ahead,kill,lateral,choice --rounds 2 --scale 0.1 \
              --seed 7 --out r.json --install",
+            "cluster-figure --figure 13 --nodes 1,6 --systems wrr,extended-lard-peers --kinds nginx \
+             --http 1.0,persistent --rounds 2 --scale 0.1 --fill 5 --seconds 9 --reads 80 --seed 7 --out r.json",
             "store-bench --peers weir,squid --memory 32 --times 5 --cgroup 100 --rounds 2 \
              --seconds 3 --connections 8 --responses 0 --seed 7 --out r.json",
             "memory --memory 32 --seconds 3 --clients 8 --body 100 --disk 5 --seed 7 --out r.json",
@@ -190,6 +213,11 @@ mod tests {
             "extend --case native",
             "cluster --parts all",
             "cluster --scale 0",
+            "cluster-figure --figure 12",
+            "cluster-figure --nodes 1",
+            "cluster-figure --figure 13 --nodes 7",
+            "cluster-figure --figure 13 --parts hot",
+            "cluster-figure --figure 13 --reads 0",
             "store-bench --out",
             "store-bench --peers haproxy",
             "store-bench --memory 1",

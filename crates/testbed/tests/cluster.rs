@@ -8,16 +8,20 @@
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
+use xtask::namespace::is_permitted;
 use xtask::program;
 
 /// The record of a measurement of these parts.
 fn measured(parts: &str) -> Value {
-    let name = format!("weir-cluster-{}-{parts}.json", std::process::id());
+    record_of(parts, &["--scale", "0.02", "--parts", parts])
+}
+
+/// The record of a measurement with these arguments.
+fn record_of(name: &str, arguments: &[&str]) -> Value {
+    let name = format!("weir-cluster-{}-{name}.json", std::process::id());
     let file = std::env::temp_dir().join(name);
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir-testbed"));
-    command.args([
-        "cluster", "--rounds", "1", "--scale", "0.02", "--parts", parts,
-    ]);
+    command.args(["cluster", "--rounds", "1"]).args(arguments);
     command.arg("--weir").arg(weir()).arg("--out").arg(&file);
     let output = command.output().expect("the command runs");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -26,7 +30,7 @@ fn measured(parts: &str) -> Value {
     // 1 is a target that was missed: this weir is slow
     assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
     let table = String::from_utf8_lossy(&output.stdout);
-    assert!(table.contains("| to reach | reached |"), "{table}");
+    assert!(table.contains("###"), "{table}");
     let record: Value = serde_json::from_str(&text.expect("a record")).expect("JSON");
     let left_out = record["left_out"].as_object();
     assert!(left_out.is_some_and(serde_json::Map::is_empty), "{said}");
@@ -125,4 +129,39 @@ fn small_cluster_answers_from_its_stores_and_each_node_serves_a_hot_target() {
         let all_serve = served.iter().all(|requests| requests.as_u64() > Some(0));
         assert!(served.len() == 4 && all_serve, "{run}");
     }
+}
+
+#[test]
+fn nodes_of_figure_13_answer_from_their_disks_and_read_no_more_than_their_limit() {
+    if !is_permitted() {
+        return;
+    }
+    // so few that a request waits for the disk longer than by default
+    const READS_PER_S: u64 = 40;
+    let reads = READS_PER_S.to_string();
+    let systems = "extended-lard,extended-lard-peers,haproxy-uri";
+    let mut arguments = vec!["--figure", "13", "--scale", "0.003", "--nodes", "2"];
+    arguments.extend(["--fill", "2", "--seconds", "1"]);
+    arguments.extend(["--reads", &reads, "--systems", systems]);
+    let record = record_of("figure-13", &arguments);
+
+    let runs = list(&record, "runs");
+    // before nodes of weir three with both versions; nodes of nginx are no peers
+    assert_eq!(runs.len(), 3 * 2 + 2 * 2, "{record}");
+    let mut all_reads = 0;
+    for run in runs {
+        assert!(count(run, "requests") > 0, "{run}");
+        // a miss is a read and no fetch, but for the few that a store with a slow disk did not take
+        let fetches = count(run, "origin_requests");
+        assert!(fetches * 4 <= count(run, "requests"), "{run}");
+        assert_eq!(count(run, "hand_offs"), 0, "{run}");
+        let reads = list(run, "reads").iter();
+        let reads: Vec<u64> = reads.map(|it| it.as_u64().expect("a count")).collect();
+        // as many again, since the kernel counts in slices of time
+        let permitted = 2 * READS_PER_S * count(run, "duration_us") / 1_000_000;
+        assert!(reads.iter().all(|reads| *reads <= permitted), "{run}");
+        all_reads += reads.iter().sum::<u64>();
+    }
+    // nodes have a part of their content of megabytes in memory
+    assert!(all_reads > 0, "{record}");
 }

@@ -6,6 +6,7 @@
 //! of a system: on one machine a cluster has no more of it than one node. The table has what is to
 //! be reached beside what was reached.
 
+pub(crate) mod figure13;
 mod load;
 mod nodes;
 mod parts;

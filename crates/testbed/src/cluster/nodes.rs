@@ -101,23 +101,12 @@ impl Nodes {
         self.wait_until_none_is_gone()
     }
 
-    /// Waits until no node takes another one for gone: one that started first has asked others how
-    /// they are that did not listen yet.
     fn wait_until_none_is_gone(&self) -> Result<(), Failure> {
         if self.rules.policy.is_none() {
             return Ok(());
         }
-        let until = Instant::now() + RELOAD_MAX;
-        for node in &self.nodes {
-            while let Some(state) = node.state_of_one_that_fails()? {
-                if Instant::now() > until {
-                    let what = format!("node {} has another one as {state}", node.name);
-                    return Err(Failure::Outside(what));
-                }
-                std::thread::sleep(POLL);
-            }
-        }
-        Ok(())
+        let mut nodes = self.nodes.iter();
+        nodes.try_for_each(|node| wait_until_none_is_gone(node.admin, node.name))
     }
 
     /// Where clients connect.
@@ -199,19 +188,6 @@ impl Node {
         sum.ok_or_else(|| Failure::Refused(format!("a node has no metric {name}")))
     }
 
-    /// The state of a member that has failed, as this node says.
-    fn state_of_one_that_fails(&self) -> Result<Option<String>, Failure> {
-        let mut stream = get::connect(self.admin).during("connect to a node's admin interface")?;
-        let answer = get::get_of(&mut stream, &self.admin.to_string(), "/cluster?format=json");
-        let answer = answer.during("ask a node for its members")?;
-        let cluster: serde_json::Value =
-            serde_json::from_slice(&answer.body).during("understand a node's members")?;
-        let members = cluster["members"].as_array();
-        let states = members.into_iter().flatten().map(|it| &it["state"]);
-        let mut failing = states.filter(|state| *state == "gone" || *state == "to-be-probed");
-        Ok(failing.next().map(ToString::to_string))
-    }
-
     /// The name of the node that keeps a target of the host that clients ask for, as this one says.
     pub(super) fn owner_of(&self, target: &str) -> Result<String, Failure> {
         let escaped = target.replace('&', "%26");
@@ -242,8 +218,35 @@ impl Node {
     }
 }
 
+/// Waits until a node takes no other one for gone: one that started first has asked others how they
+/// are that did not listen yet.
+pub(super) fn wait_until_none_is_gone(admin: SocketAddr, name: &str) -> Result<(), Failure> {
+    let until = Instant::now() + RELOAD_MAX;
+    while let Some(state) = state_of_one_that_fails(admin)? {
+        if Instant::now() > until {
+            let what = format!("node {name} has another one as {state}");
+            return Err(Failure::Outside(what));
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+/// The state of a member that has failed, as a node says.
+fn state_of_one_that_fails(admin: SocketAddr) -> Result<Option<String>, Failure> {
+    let mut stream = get::connect(admin).during("connect to a node's admin interface")?;
+    let answer = get::get_of(&mut stream, &admin.to_string(), "/cluster?format=json");
+    let answer = answer.during("ask a node for its members")?;
+    let cluster: serde_json::Value =
+        serde_json::from_slice(&answer.body).during("understand a node's members")?;
+    let members = cluster["members"].as_array();
+    let states = members.into_iter().flatten().map(|it| &it["state"]);
+    let mut failing = states.filter(|state| *state == "gone" || *state == "to-be-probed");
+    Ok(failing.next().map(ToString::to_string))
+}
+
 /// A secret that its owner alone can read.
-fn write_secret(file: &Path) -> std::io::Result<()> {
+pub(super) fn write_secret(file: &Path) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
     options

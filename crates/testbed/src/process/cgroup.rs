@@ -32,10 +32,25 @@ impl ControlGroup {
             .during(format_args!("set `{file}` of a control group"))
     }
 
+    /// Reads one of its files.
+    pub(crate) fn get(&self, file: &str) -> Result<String, Failure> {
+        std::fs::read_to_string(self.0.join(file))
+            .during(format_args!("read `{file}` of a control group"))
+    }
+
     /// A command that enters the group, then becomes the command behind it.
     pub(crate) fn within(&self) -> Vec<String> {
-        let file = self.0.join("cgroup.procs");
-        let enter = format!("echo $$ > '{}' && exec \"$@\"", file.display());
+        Self::within_all(std::slice::from_ref(self))
+    }
+
+    /// The same for groups of different hierarchies.
+    pub(crate) fn within_all(groups: &[Self]) -> Vec<String> {
+        let mut enter = String::new();
+        for group in groups {
+            let file = group.0.join("cgroup.procs");
+            enter += &format!("echo $$ > '{}' && ", file.display());
+        }
+        enter += "exec \"$@\"";
         ["sh", "-c", &enter, "sh"].map(str::to_owned).to_vec()
     }
 }

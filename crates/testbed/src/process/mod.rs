@@ -4,4 +4,5 @@ pub(crate) mod affinity;
 pub(crate) mod cgroup;
 pub(crate) mod guarded;
 pub(crate) mod ioctl;
+pub(crate) mod limits;
 pub(crate) mod usage;

@@ -222,6 +222,13 @@ mod tests {
             "MODULE_TABLES",
             "CLUSTER_TABLES",
             "SERVERS",
+            "NODES",
+            "CHOICE",
+            "BALANCE",
+            "ROOT",
+            "SERVICE",
+            "NO_ORIGIN",
+            "DISK_LINES",
             "ICAP_ECHO",
             "ICAP_WEIR",
             "ORIGIN",
@@ -234,7 +241,7 @@ mod tests {
             words.set(name, "1");
         }
         peers::scenario::set_store(&mut words, 75, true);
-        let tables: [&[Contender]; 7] = [
+        let tables: [&[Contender]; 8] = [
             &peers::CONTENDERS,
             &peers::scenario::CONTENDERS,
             &uneven::CONTENDERS,
@@ -242,6 +249,7 @@ mod tests {
             &memory::CONTENDERS,
             &extend::PROGRAMS,
             &cluster::PROGRAMS,
+            &cluster::figure13::PROGRAMS,
         ];
         for contender in tables.into_iter().flatten() {
             let name = contender.name;

@@ -17,7 +17,7 @@ pub(crate) mod modules;
 mod newest;
 mod peers_cpu;
 
-use crate::cluster;
+use crate::cluster::{self, figure13};
 use crate::extend;
 use crate::instructions;
 use crate::peers;
@@ -34,7 +34,7 @@ const END: &str = "<!-- end of table -->";
 type MakeTable = fn() -> Result<String, Failure>;
 
 /// Names of tables, and how each is made.
-const TABLES: [(&str, MakeTable); 11] = [
+const TABLES: [(&str, MakeTable); 12] = [
     ("bench-wpb", || {
         bench_wpb::newest().map(|set| bench_wpb::render(&set))
     }),
@@ -68,6 +68,10 @@ const TABLES: [(&str, MakeTable); 11] = [
     ("cluster-record", || {
         newest::record(cluster::record_is_whole)
             .map(|(record, path)| from(&path, &cluster::Figures::render(&record)))
+    }),
+    ("figure13", || {
+        let (record, path) = newest::record(figure13::record_is_whole)?;
+        Ok(from(&path, &figure13::render_figures(&record)))
     }),
     ("uneven", || {
         let (record, path) = newest::record(uneven::record_has_experiments)?;

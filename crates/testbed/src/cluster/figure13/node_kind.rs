@@ -1,0 +1,83 @@
+//! What nodes are, what they are called, and how much memory each has.
+
+use crate::proxy::contender::Contender;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Where the configurations are, below `peers/`.
+pub(super) const FOLDER: &str = "figure13";
+
+/// A member of a cluster with hand-off.
+pub(super) const WEIR_HAND_OFF: Contender = Contender {
+    files: &["hand-off.toml"],
+    command: "@WEIR@ serve --config @DIR@/hand-off.toml",
+    ..Contender::WEIR.with(FOLDER)
+};
+
+/// So many nodes at most, as in the figure.
+pub(super) const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+
+/// What a node takes of its group beside its cache, MiB: buffers of some hundred connections, most
+/// of which wait for the disk. nginx has the page cache in it.
+const PROCESS_MIB: u64 = 40;
+
+/// Less memory than that is not enough for a node, MiB.
+const GROUP_MIB_MIN: u64 = 48;
+const CACHE_MIB_MIN: u64 = 4;
+
+/// Memory of a node for content, as part of all content: 40 MiB of 1.015 GB. With the process it
+/// is the 80 MiB that stand for the 85 MB of the paper's nodes.
+const CACHE_PER_MILLE: u64 = 42;
+
+/// What serves the content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum NodeKind {
+    /// Weir, with the content in its store on disk
+    Weir,
+    /// nginx, with the content as files
+    Nginx,
+}
+
+impl NodeKind {
+    /// For people.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Weir => "Weir",
+            Self::Nginx => "nginx",
+        }
+    }
+
+    pub(super) const fn contender(self) -> Contender {
+        match self {
+            Self::Weir => Contender::WEIR.with(FOLDER),
+            Self::Nginx => Contender::NGINX.with(FOLDER),
+        }
+    }
+
+    /// Where a node has its content, below the directory of the measurement.
+    pub(super) fn content(self, directory: &Path, name: &str) -> PathBuf {
+        let folder = format!("{}-content", self.contender().name);
+        directory.join(folder).join(name)
+    }
+}
+
+/// Memory of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct NodeMemory {
+    /// Of its group.
+    pub(super) group_mib: u64,
+    /// Of the memory tier of weir.
+    pub(super) cache_mib: u64,
+}
+
+impl NodeMemory {
+    /// Keeps the paper's relation of memory to content.
+    pub(super) fn for_content(bytes: u64) -> Self {
+        let cache_mib = (bytes * CACHE_PER_MILLE / 1000) >> 20;
+        Self {
+            group_mib: (cache_mib + PROCESS_MIB).max(GROUP_MIB_MIN),
+            cache_mib: cache_mib.max(CACHE_MIB_MIN),
+        }
+    }
+}
