@@ -31,7 +31,7 @@ pub use caching::cache_control::{
     Directive, Reading, RequestDirective, RequestDirectives, ResponseDirective, ResponseDirectives,
     directives,
 };
-pub use caching::cache_status::{CacheStatus, Fwd, has_detail, is_held, is_hit};
+pub use caching::cache_status::{CacheStatus, Fwd, has_detail, is_hit};
 pub use caching::freshen::{MergedFields, StoredValidators, merge};
 pub use caching::freshness::{
     Heuristic, Lifetime, corrected_initial_age, current_age, freshness_lifetime,

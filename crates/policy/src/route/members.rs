@@ -195,7 +195,7 @@ impl Members {
         told.is_none_or(|(known, at)| known != state || now.ms_since(at) >= STATE_REPORT_MS / 3)
     }
 
-    /// The node at `place` has `target` stored since it was asked, or has not: corrects the policy.
+    /// The node at `place` held `target`, or did not, when it was asked: corrects the policy.
     pub fn correct(&mut self, target: TargetKey, place: Place, is_held: bool) {
         self.policy.correct(target, place, is_held);
     }

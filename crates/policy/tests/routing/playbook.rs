@@ -170,8 +170,6 @@ fn later_requests_of_a_connection_are_served_where_they_cost_least() {
          request /t by b -> b disk-busy
          load c=0
          request /t by b -> c lateral
-         held /t by c
-         request /t by b -> c lateral
          lost /t by c
          request /t by b -> b not-mapped
          request /t by b -> b mapped",

@@ -33,8 +33,8 @@ pub(crate) fn heard_of(
     tell(log, now, (cluster, place), (is_back, report));
 }
 
-/// It answered a request, `us` microseconds after it was asked, with this; whether it has the
-/// response stored since, if it said so.
+/// It answered a request, `us` microseconds after it was asked, with this; whether that was a hit
+/// there.
 pub(crate) fn answered(
     log: &ModuleLog,
     now: Now,

@@ -180,12 +180,12 @@ impl ClusterState {
         place: Place,
         us: u64,
         report: &PeerReport<'_>,
-        (target, is_held): (TargetKey, Option<bool>),
+        (target, is_hit): (TargetKey, Option<bool>),
     ) -> bool {
         let mut members = self.members();
         let is_back = members.answered(now.tick, place, us, report_of(report));
-        if let Some(is_held) = is_held {
-            members.correct(target, place, is_held);
+        if let Some(is_hit) = is_hit {
+            members.correct(target, place, is_hit);
         }
         is_back
     }

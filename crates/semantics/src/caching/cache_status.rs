@@ -65,15 +65,6 @@ pub fn is_hit(value: &[u8]) -> Option<bool> {
     }
 }
 
-/// Whether the cache that sent a response has it since, by the same line: it was a hit there, or
-/// the cache has stored it (`stored`).
-#[must_use]
-pub fn is_held(value: &[u8]) -> Option<bool> {
-    let is_hit = is_hit(value)?;
-    let stored = parameter_of_last(value, b"stored");
-    Some(is_hit || matches!(stored, Ok(Some(BareItem::Boolean(true)))))
-}
-
 /// Whether the cache that sent a response gives `detail` in its own `Cache-Status` member, the last
 /// of this line.
 #[must_use]
@@ -134,7 +125,7 @@ mod tests {
     use proptest::prelude::*;
     use sfv::{BareItem, List, ListEntry, Parser};
 
-    use super::{CacheStatus, Fwd, has_detail, is_held, is_hit};
+    use super::{CacheStatus, Fwd, has_detail, is_hit};
 
     #[test]
     fn detail_is_that_of_the_last_cache() {
@@ -230,21 +221,6 @@ mod tests {
         check("weir hit", None);
     }
 
-    #[test]
-    fn response_is_held_if_the_last_member_says_that_it_was_a_hit_or_is_stored() {
-        let check = |value: &str, expected| {
-            assert_eq!(is_held(value.as_bytes()), expected, "{value}");
-        };
-        check("weir;hit", Some(true));
-        check("far;hit, weir;fwd=stale;stored", Some(true));
-        check("far;hit, weir;fwd=uri-miss", Some(false));
-        let of_another = "far;fwd=uri-miss;stored, weir;fwd=uri-miss;stored=?0";
-        check(of_another, Some(false));
-        check("weir;fwd=uri-miss;stored=1", Some(false));
-        check("", None);
-        check("weir;fwd=uri-miss;stored,", None);
-    }
-
     fn optional_text() -> impl Strategy<Value = Option<String>> {
         prop::option::of(any::<String>())
     }
@@ -268,7 +244,6 @@ mod tests {
             };
             prop_assert_eq!(flag("hit"), hit.then_some(true));
             prop_assert_eq!(is_hit(text.as_bytes()), Some(hit));
-            prop_assert_eq!(is_held(text.as_bytes()), Some(hit || stored == Some(true)));
             prop_assert_eq!(flag("stored"), stored.filter(|_| !hit));
             prop_assert_eq!(flag("collapsed"), collapsed.filter(|_| !hit));
             prop_assert_eq!(item.params.contains_key("fwd"), fwd.is_some() && !hit);

@@ -136,8 +136,8 @@ pub trait Policy: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Whether the node at `place` has the target stored since it was asked, by a hit or as it has
-    /// fetched it: corrects what was concluded from choices.
+    /// Whether the node at `place` held the target when it was asked: corrects what was concluded
+    /// from choices.
     fn correct(&mut self, _target: TargetKey, _place: Place, _is_held: bool) {}
 
     /// Nothing is mapped to `place` any more: it is another node's from now on. Walks the whole

@@ -264,9 +264,6 @@ impl Policy for ExtendedLard {
         }
     }
 
-    /// Nothing is mapped to a node that has not stored it though it was asked: it was asked for
-    /// what it has alone, or may not store it. In the paper, too, a node that fetches a target has
-    /// it.
     fn correct(&mut self, target: TargetKey, place: Place, is_held: bool) {
         match self.mapped.get(target) {
             Some(mapped) if is_held => mapped.add(place),

@@ -20,8 +20,7 @@ use weir_policy::route::{
 use weir_policy::verdict::FROM_DISK;
 use weir_policy::{Handling, RefuseReason, Secret};
 use weir_semantics::{
-    FieldLine, PEER_FIELD, PeerReport, PeerRequest, Scheme, Target, has_detail, is_held,
-    lines_named,
+    FieldLine, PEER_FIELD, PeerReport, PeerRequest, Scheme, Target, has_detail, is_hit, lines_named,
 };
 
 /// Another node as the next hop of a request.
@@ -248,11 +247,10 @@ impl LateralFetch {
         let status_line = lines_named(fields, "cache-status").last();
         let is_from_disk = status_line.is_some_and(|line| has_detail(line, FROM_DISK.0));
         let is_for_memory = self.source.node.is_instead_of_read;
-        // what it had not it may have fetched and stored: it has that from now on
-        let held = status_line.and_then(is_held);
-        let held = held.map(|held| held && !(is_for_memory && is_from_disk));
+        let hit = status_line.and_then(is_hit);
+        let hit = hit.map(|hit| hit && !(is_for_memory && is_from_disk));
         let us = worker.network().clock().us().saturating_sub(self.began_us);
-        let of_target = (self.source.target, held);
+        let of_target = (self.source.target, hit);
         let (log, node) = (&worker.shared.module_log, (&**cluster, place));
         node_health::answered(log, worker.now(), node, (us, &report), of_target);
         match report {

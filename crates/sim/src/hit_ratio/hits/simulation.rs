@@ -108,12 +108,8 @@ impl Simulation {
 
     /// A request for what is in the cache alone; whether it is a hit. A miss is no request.
     pub fn find(&mut self, asked: NumberedRequest) -> bool {
-        self.holds(asked) && self.ask(asked)
-    }
-
-    /// Whether the cache has it; that is no request.
-    pub(crate) fn holds(&self, asked: NumberedRequest) -> bool {
-        self.slot(asked.number).is_some()
+        let is_there = self.slot(asked.number).is_some();
+        is_there && self.ask(asked)
     }
 
     /// A request; whether it is a hit.
