@@ -2,6 +2,7 @@
 
 pub(crate) mod affinity;
 pub(crate) mod cgroup;
+pub(crate) mod child;
 pub(crate) mod guarded;
 pub(crate) mod ioctl;
 pub(crate) mod limits;

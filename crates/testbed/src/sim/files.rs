@@ -1,7 +1,7 @@
 //! Traces in files: made, read, and streamed.
 
-use super::child::{self, RunCost};
 use super::hits::{TraceSize, simulation};
+use crate::process::child::{self, RunCost};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Command;

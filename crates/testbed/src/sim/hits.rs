@@ -2,7 +2,7 @@
 //! that is installed.
 
 use super::Options;
-use super::child::run_json;
+use crate::process::child::run_json;
 use crate::record::markdown::ratio;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

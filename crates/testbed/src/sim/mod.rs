@@ -8,7 +8,6 @@
 //!
 //! Parts can be measured one after the other into one record.
 
-mod child;
 mod files;
 mod hits;
 mod packets;

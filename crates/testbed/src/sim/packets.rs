@@ -1,6 +1,6 @@
 //! Packets and connections: how many requests of a trace a second on one core, in how much memory.
 
-use super::child::{self, RunCost};
+use crate::process::child::{self, RunCost};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Command;

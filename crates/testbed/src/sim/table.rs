@@ -1,10 +1,10 @@
 //! The table of a record, as Markdown.
 
 use super::Record;
-use super::child::RunCost;
 use super::files::MadeTrace;
 use super::hits::{Hits, HitsRun, POLICIES};
 use super::packets::Packets;
+use crate::process::child::RunCost;
 use crate::record::markdown::{Target, line, ratio, row, table};
 use weir_measure::float;
 
