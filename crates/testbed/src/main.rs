@@ -171,7 +171,8 @@ mod tests {
             "instructions --against w --requests 100 --idle 0 --record r.json",
             "extend --parts instructions,cpu,table5,read-ahead,transcoder --requests 100 \
              --seconds 1 --rounds 2 --scale 0.1 --seed 7 --out r.json",
-            "cluster --parts hit-ratio,speed,join,hot,herd,read-ahead,kill,lateral,choice --rounds 2 --scale 0.1 \
+            "cluster --parts hit-ratio,speed,join,hot,herd,read-ahead,kill,lateral,purge,choice \
+             --rounds 2 --scale 0.1 \
              --seed 7 --out r.json --install",
             "cluster-figure --figure 13 --nodes 1,6 --systems wrr,extended-lard-peers --kinds nginx \
              --http 1.0,persistent --rounds 2 --scale 0.1 --fill 5 --seconds 9 --reads 80 --seed 7 --out r.json",

@@ -165,3 +165,22 @@ fn nodes_of_figure_13_answer_from_their_disks_and_read_no_more_than_their_limit(
     // nodes have a part of their content of megabytes in memory
     assert!(all_reads > 0, "{record}");
 }
+
+#[test]
+fn purge_is_a_message_to_each_other_node() {
+    let record = measured("purge");
+    let purges = list(&record, "purges");
+    let sizes = purges.iter().map(|run| count(run, "nodes"));
+    assert!(sizes.eq([2, 4]), "{purges:?}");
+    for run in purges {
+        let others = count(run, "nodes") - 1;
+        // that each other node answers for each purge is looked at by each run
+        assert_eq!(
+            count(run, "messages"),
+            count(run, "purges") * others,
+            "{run}"
+        );
+        let times = &run["everywhere_us"];
+        assert!(count(times, "p50") <= count(times, "p99"), "{run}");
+    }
+}

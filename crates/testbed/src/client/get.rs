@@ -1,4 +1,4 @@
-//! A client of a few lines: one GET on a connection that stays open.
+//! A client of a few lines: one GET or POST on a connection that stays open.
 
 use rustix::net::{AddressFamily, SocketType, bind, connect as connect_socket, socket, sockopt};
 use std::io::{self, Read, Write};
@@ -108,6 +108,20 @@ pub(crate) fn get_into(
     answer: &mut impl Inspect,
 ) -> io::Result<()> {
     stream.write_all(format!("GET {path} HTTP/1.1\r\n{lines}\r\n").as_bytes())?;
+    read_into(stream, answer)
+}
+
+/// Sends a POST without content on a connection that stays open.
+pub(crate) fn post_of(stream: &mut TcpStream, host: &str, path: &str) -> io::Result<Answer> {
+    let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n");
+    stream.write_all(head.as_bytes())?;
+    let mut answer = Answer::default();
+    read_into(stream, &mut answer)?;
+    Ok(answer)
+}
+
+/// Reads one response; what arrives goes to `answer`.
+fn read_into(stream: &mut TcpStream, answer: &mut impl Inspect) -> io::Result<()> {
     let mut connection = Connection::with_get_sent();
     let mut part = [0; 16 * 1024];
     loop {

@@ -30,6 +30,7 @@ use parts::join::{self, JoinRun};
 use parts::kill::{self, KillRun};
 use parts::lateral::{self, LateralRun};
 use parts::links::{self, ClusterReadAhead};
+use parts::purge::{self, PurgeRun};
 use parts::speed::{self, SpeedRun};
 use serde::{Deserialize, Serialize};
 use setup::Setup;
@@ -62,6 +63,8 @@ enum Part {
     Kill,
     /// CPU time of a hit that another node has
     Lateral,
+    /// CPU time of a purge's messages, and time until all nodes have it
+    Purge,
     /// Time of a choice among nodes
     Choice,
 }
@@ -74,7 +77,7 @@ pub(crate) struct Options {
         long,
         value_delimiter = ',',
         value_enum,
-        default_value = "hit-ratio,speed,join,hot,herd,read-ahead,kill,lateral,choice"
+        default_value = "hit-ratio,speed,join,hot,herd,read-ahead,kill,lateral,purge,choice"
     )]
     parts: Vec<Part>,
     /// Runs of each kind, interleaved over what is compared
@@ -109,6 +112,8 @@ pub(crate) struct Figures {
     read_aheads: Vec<ClusterReadAhead>,
     kills: Vec<KillRun>,
     laterals: Vec<LateralRun>,
+    #[serde(default)]
+    purges: Vec<PurgeRun>,
     choices: Vec<ChoiceTime>,
 }
 
@@ -181,6 +186,7 @@ fn measure_part(record: &mut Record, setup: &Setup, part: Part) -> Result<(), Fa
         Part::ReadAhead => links::read_aheads(record, setup)?,
         Part::Kill => kill::measure(record, setup),
         Part::Lateral => lateral::measure(record, setup)?,
+        Part::Purge => purge::measure(record, setup),
         Part::Choice => {
             let choices = choice::measure(setup.cores.server);
             record.figures.choices = record.kept("choices", choices).unwrap_or_default();

@@ -53,7 +53,7 @@ pub(super) struct Node {
     pub(super) name: &'static str,
     directory: PathBuf,
     words: Words,
-    admin: SocketAddr,
+    pub(super) admin: SocketAddr,
 }
 
 /// Running nodes.

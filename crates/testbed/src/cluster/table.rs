@@ -4,9 +4,10 @@ use super::Record;
 use super::parts::hit_ratio::{HitRatioRun, ONE_NODE};
 use super::parts::hot::HotRun;
 use super::parts::lateral::WAYS;
+use super::parts::purge::PurgeRun;
 use super::parts::speed::SpeedRun;
 use super::system::SYSTEMS;
-use super::targets::{self, hit_ratios, hots, joins, laterals, rows, speeds};
+use super::targets::{self, hit_ratios, hots, joins, laterals, purges, rows, speeds};
 use crate::record::markdown::{self, COULD_NOT, TARGETS, list, row, table};
 use weir_measure::float;
 use weir_measure::quantile::Spread;
@@ -28,6 +29,7 @@ pub(super) fn render(record: &Record) -> String {
     speed_table(&mut out, record);
     hot_table(&mut out, record);
     lateral_table(&mut out, record);
+    purge_table(&mut out, record);
     choice_table(&mut out, record);
     list(&mut out, TARGETS, targets::judge(record));
     list(&mut out, COULD_NOT, troubles(record));
@@ -123,6 +125,33 @@ fn lateral_table(out: &mut String, record: &Record) {
     });
     let title = "### A hit of 1 KiB, CPU time of all processes";
     table(out, title, "| | us | least - most |", lines);
+}
+
+fn purge_table(out: &mut String, record: &Record) {
+    let mut sizes: Vec<u64> = record.figures.purges.iter().map(|run| run.nodes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let lines = sizes.into_iter().filter_map(|nodes| {
+        let of = |number: fn(&PurgeRun) -> f64| purges(record, nodes, number);
+        let (sender, receiver) = (of(PurgeRun::sender_us)?, of(PurgeRun::receiver_us)?);
+        let ms = |number: fn(&PurgeRun) -> u64| {
+            let spread = purges(record, nodes, |run| float(number(run)) / 1000.0)?;
+            Some(format!("{:.2} ms", spread.median))
+        };
+        Some(row([
+            nodes.to_string(),
+            format!("{:.1}", sender.median),
+            range(&sender, 1),
+            format!("{:.1}", receiver.median),
+            range(&receiver, 1),
+            ms(|run| run.everywhere_us.p50)?,
+            ms(|run| run.everywhere_us.p99)?,
+            ms(|run| run.alone_us.p50)?,
+        ]))
+    });
+    let columns = "| nodes | a message, CPU of its sender, us | least - most | of its receiver, us | least - most | until all have it, median | 99 % | at one node alone |";
+    let title = "### A purge at all nodes, each a message of its own to each other node";
+    table(out, title, columns, lines);
 }
 
 fn choice_table(out: &mut String, record: &Record) {

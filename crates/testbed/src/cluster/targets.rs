@@ -6,6 +6,7 @@ use super::parts::hot::HotRun;
 use super::parts::join::JoinRun;
 use super::parts::kill::KillRun;
 use super::parts::lateral::{LateralRun, Way};
+use super::parts::purge::PurgeRun;
 use super::parts::speed::SpeedRun;
 use super::system::{DEFAULT_POLICY, HAPROXY};
 use crate::record::markdown::{Target, bytes, median, ratio};
@@ -124,6 +125,16 @@ pub(super) fn laterals(record: &Record, way: Way) -> Option<Spread> {
     let runs = record.figures.laterals.iter();
     let runs = runs.filter(|run| run.way == way);
     Spread::of(runs.map(LateralRun::cpu_us_per_request))
+}
+
+/// Numbers of the runs of a cluster of so many nodes.
+pub(super) fn purges(
+    record: &Record,
+    nodes: u64,
+    number: impl Fn(&PurgeRun) -> f64,
+) -> Option<Spread> {
+    let runs = record.figures.purges.iter();
+    Spread::of(runs.filter(|run| run.nodes == nodes).map(number))
 }
 
 fn hit_ratio(record: &Record) -> Option<Row> {

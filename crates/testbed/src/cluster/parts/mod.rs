@@ -7,4 +7,5 @@ pub(super) mod join;
 pub(super) mod kill;
 pub(super) mod lateral;
 pub(super) mod links;
+pub(super) mod purge;
 pub(super) mod speed;
