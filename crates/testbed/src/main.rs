@@ -4,9 +4,10 @@
 //! `peers` measures CPU time and memory, and runs scenarios of `weir bench`; `instructions` counts
 //! instructions; `extend` is about what modules cost, `cluster` about several weirs that share what
 //! they store, `uneven` about links that do not match, `store-bench` about stores on disk, `memory`
-//! about a slow disk, `sim-bench` about the simulator, `bench-speed` about `weir bench` itself;
-//! `modules` counts the code of modules; `tables` writes tables of documents from records. `cargo
-//! xtask` starts this program: it is built in release, or it would be what is measured.
+//! about a slow disk, `sim-bench` about the simulator, `scale` about simulated networks of many
+//! caches, `bench-speed` about `weir bench` itself; `modules` counts the code of modules; `tables`
+//! writes tables of documents from records. `cargo xtask` starts this program: it is built in
+//! release, or it would be what is measured.
 
 mod client;
 mod cluster;
@@ -69,6 +70,8 @@ enum Command {
     Memory(CommandLine<memory::Options>),
     /// The simulator's rate and memory; hits alone beside libCacheSim
     SimBench(CommandLine<sim::Options>),
+    /// Networks of up to 1024 caches, simulated: results, time and memory
+    Scale(CommandLine<sim::scale::Options>),
     /// The clients and the origin of `weir bench` themselves: their rate, and memory
     BenchSpeed(CommandLine<speed::Options>),
     /// How much code the modules of `weir` take, beside the paper's Table 4
@@ -138,6 +141,7 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
         Command::StoreBench(options) => benchmark::run::<store::Figures>(options, arguments),
         Command::Memory(options) => benchmark::run::<memory::Figures>(options, arguments),
         Command::SimBench(options) => benchmark::run::<sim::Figures>(options, arguments),
+        Command::Scale(options) => benchmark::run::<sim::scale::Figures>(options, arguments),
         Command::BenchSpeed(options) => benchmark::run::<speed::Figures>(options, arguments),
         Command::Modules(options) => benchmark::run::<tables::modules::Figures>(options, arguments),
         Command::Tables => tables::run(),
@@ -181,6 +185,7 @@ mod tests {
             "memory --memory 32 --seconds 3 --clients 8 --body 100 --disk 5 --seed 7 --out r.json",
             "sim-bench --requests 5000 --keys 100 --percent 1 --rounds 2 --seed 7 --python p \
              --out r.json --parts hits,memory --made 2000 --memory 160000 --streamed 3000",
+            "scale --requests 1000 --nodes 1,1024 --sample 4 --seed 7 --weir w --out r.json",
             "bench-speed --parts hits,robots --seconds 4 --rounds 5",
             "modules --record r.json",
             "tables",
@@ -226,6 +231,8 @@ mod tests {
             "memory --body 9000",
             "sim-bench --percent 0",
             "sim-bench --parts hits,all",
+            "scale --nodes 1025",
+            "scale --sample 0",
             "modules --seconds 1",
             "tables --fast",
         ] {

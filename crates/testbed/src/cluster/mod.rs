@@ -28,7 +28,7 @@ use parts::hit_ratio::{self, HitRatioRun};
 use parts::hot::{self, HotRun};
 use parts::join::{self, JoinRun};
 use parts::kill::{self, KillRun};
-use parts::lateral::{self, LateralRun};
+use parts::lateral::{self, LateralRun, Way};
 use parts::links::{self, ClusterReadAhead};
 use parts::purge::{self, PurgeRun};
 use parts::speed::{self, SpeedRun};
@@ -198,4 +198,26 @@ fn measure_part(record: &mut Record, setup: &Setup, part: Part) -> Result<(), Fa
 /// Whether the record has all rows of the table.
 pub(crate) fn record_is_whole(record: &Record) -> bool {
     targets::rows(record).len() == targets::ROWS
+}
+
+/// CPU time of a hit at the node that is asked, and of one at another node, of both nodes:
+/// microseconds.
+pub(crate) fn hit_costs_us(record: &Record) -> Option<(f64, f64)> {
+    let us = |way| Some(targets::laterals(record, way)?.median);
+    Some((us(Way::Own)?, us(Way::Lateral)?))
+}
+
+/// CPU time of a message to another node at its sender and at its receiver, microseconds: of purges
+/// of the largest cluster.
+pub(crate) fn message_costs_us(record: &Record) -> Option<(f64, f64)> {
+    let nodes = record.figures.purges.iter().map(|run| run.nodes).max()?;
+    let us = |number: fn(&PurgeRun) -> f64| Some(targets::purges(record, nodes, number)?.median);
+    Some((us(PurgeRun::sender_us)?, us(PurgeRun::receiver_us)?))
+}
+
+/// A choice of the default policy among 16 and among 64 nodes, nanoseconds.
+pub(crate) fn choice_ns(record: &Record) -> Option<[f64; 2]> {
+    let mut choices = record.figures.choices.iter();
+    let choice = choices.find(|choice| choice.policy == system::DEFAULT_POLICY)?;
+    Some([choice.ns_of_16_nodes, choice.ns_of_64_nodes].map(weir_measure::float))
 }

@@ -11,6 +11,7 @@
 mod files;
 mod hits;
 mod packets;
+pub(crate) mod scale;
 mod table;
 
 use crate::record::Benchmark;

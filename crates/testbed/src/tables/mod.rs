@@ -16,12 +16,14 @@ mod bench_wpb;
 pub(crate) mod modules;
 mod newest;
 mod peers_cpu;
+mod scale;
 
 use crate::cluster::{self, figure13};
 use crate::extend;
 use crate::instructions;
 use crate::peers;
 use crate::record::Benchmark;
+use crate::sim::scale::table;
 use crate::uneven;
 use xtask::command::git;
 use xtask::failure::{During, Failure};
@@ -34,7 +36,7 @@ const END: &str = "<!-- end of table -->";
 type MakeTable = fn() -> Result<String, Failure>;
 
 /// Names of tables, and how each is made.
-const TABLES: [(&str, MakeTable); 12] = [
+const TABLES: [(&str, MakeTable); 16] = [
     ("bench-wpb", || {
         bench_wpb::newest().map(|set| bench_wpb::render(&set))
     }),
@@ -73,6 +75,10 @@ const TABLES: [(&str, MakeTable); 12] = [
         let (record, path) = newest::record(figure13::record_is_whole)?;
         Ok(from(&path, &figure13::render_figures(&record)))
     }),
+    ("scale", scale::run),
+    ("scale-costs", scale::costs),
+    ("scale-needs", || scale::of_both(table::needs_table)),
+    ("scale-limits", || scale::of_both(table::limits_table)),
     ("uneven", || {
         let (record, path) = newest::record(uneven::record_has_experiments)?;
         Ok(from(&path, &uneven::render_experiments(&record)))
