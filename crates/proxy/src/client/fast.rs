@@ -3,9 +3,13 @@
 //! A request that cannot be answered so (a miss, a large response, a tunnel) leaves the fast path
 //! as a [`RequestState`], and so does every request if a phase is hooked. Modules are called on it
 //! ([`with_modules`]) as long as they wait for nothing.
-// whole because: it is the one way of a hit, from its head to its response
 
-use super::peer_listener::{NodeRequest, PeerSeal, lacks_content, seal_refusal};
+mod answer;
+
+pub(super) use self::answer::{MadeResponse, finish, refuse};
+
+use self::answer::serve;
+use super::peer_listener::{NodeRequest, PeerSeal};
 use super::with_modules;
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::variants::{self, Choice};
@@ -14,10 +18,9 @@ use crate::config::Mode;
 use crate::exchange::module_calls::{self, Received};
 use crate::exchange::state::{Plan, RequestState};
 use crate::log::client::{ClientFacts, ForPeers, RequestClient};
-use crate::log::report;
-use crate::log::request_log::{ContentSource, LogReaders, RequestLog};
+use crate::log::request_log::{LogReaders, RequestLog};
 use crate::log::served::ServedRequest;
-use crate::request::answer::{Answer, AnswerReason, head_of};
+use crate::request::answer::{Answer, AnswerReason};
 use crate::request::facts::Request;
 use crate::request::judge::{JudgeRules, ReceivedRequest};
 use crate::request::max_forwards;
@@ -25,17 +28,16 @@ use crate::request::vary::selecting_digest;
 use crate::send::heads::{self, ServedForm};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
-use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
-use weir_net::http::{ClientStream, write_connection};
+use weir_net::http::ClientStream;
 use weir_policy::extension::ModuleSet;
 use weir_policy::transaction::Covers;
-use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Phase, Serving, Transaction};
-use weir_semantics::{FieldLine, Form, Method, RequestFacts, line_named};
+use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Phase, Transaction};
+use weir_semantics::{FieldLine, Form, Method, RequestFacts};
 use weir_store::{ExpectedResponse, LookupResult, StoredResponse};
-use weir_wire::{BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request, write};
+use weir_wire::{BodyLength, LineBuffer, Progress, RequestHead, parse_request};
 
 /// What became of the front of the input.
 pub(crate) enum InputResult {
@@ -579,130 +581,4 @@ fn is_for_us(mode: Mode, head: &RequestHead<'_, '_>, request: &ReceivedRequest<'
     request.method == Method::Options
         && (max_forwards::remaining(head.fields) == Some(0)
             || (mode == Mode::Forward && request.form == Form::Asterisk))
-}
-
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the hot path passes what it has at hand"
-)]
-fn serve(
-    receiver: &Receiver<'_>,
-    (head, received): (&RequestHead<'_, '_>, Range<usize>),
-    request: &ReceivedRequest<'_>,
-    tx: &Transaction,
-    (response, serving): (&Arc<StoredResponse>, Serving),
-    now: Now,
-    log: &mut RequestLog,
-    (out, served): (&mut Vec<u8>, &mut Vec<ServedRequest>),
-) {
-    let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
-    let before = out.len();
-    heads::write_head(
-        receiver.settings,
-        response,
-        form,
-        serving,
-        tx.verdict(),
-        out,
-    );
-    let made = MadeResponse {
-        response,
-        form,
-        before,
-    };
-    finish(receiver, received, request, tx, made, log, (out, served));
-}
-
-/// A response whose head is made, up to its fields.
-pub(super) struct MadeResponse<'a> {
-    pub(super) response: &'a Arc<StoredResponse>,
-    pub(super) form: ServedForm,
-    /// Where it begins among the bytes to send.
-    pub(super) before: usize,
-}
-
-/// Completes a response whose head is made. Inlined as [`choose`] is.
-#[inline(always)]
-pub(super) fn finish(
-    receiver: &Receiver<'_>,
-    received: Range<usize>,
-    request: &ReceivedRequest<'_>,
-    tx: &Transaction,
-    made: MadeResponse<'_>,
-    log: &mut RequestLog,
-    (out, served): (&mut Vec<u8>, &mut Vec<ServedRequest>),
-) {
-    let MadeResponse {
-        response,
-        form,
-        before,
-    } = made;
-    let worker = receiver.worker;
-    let is_persistent = request.is_persistent && !worker.shared.is_draining();
-    let http11 = request.version == Version::Http11;
-    if let Some(seal) = receiver.peer_seal {
-        seal.append(worker, out, before);
-    }
-    write_connection(is_persistent, http11, out);
-    write::end_of_head(out);
-    let head_end = out.len();
-    heads::write_content(response, form, out);
-    log.response_made(form.status(response));
-    log.sent((out.len() - before) as u64);
-    let content_bytes = (out.len() - head_end) as u64;
-    log.sent_content(content_bytes, ContentSource::of(response));
-    let is_first = !receiver.client.is_reused();
-    report::count(worker.counters(), is_first, tx.verdict(), log);
-    report::count_phases_at_once(worker.counters());
-    served.push(ServedRequest {
-        log: log.take(),
-        verdict: *tx.verdict(),
-        sequence: receiver.client.sequence,
-        request: Some(received),
-        response: before..head_end,
-        end: out.len(),
-        request_content_bytes: Some(0),
-        lacks_host: request.form == Form::Origin && !http11,
-        is_persistent,
-        came_at_once: receiver.head_began.is_none(),
-    });
-}
-
-/// Answers with a message of our own.
-fn refuse(
-    receiver: &Receiver<'_>,
-    asked: Option<(&RequestHead<'_, '_>, Range<usize>)>,
-    answer: &Answer,
-    mut log: RequestLog,
-    out: &mut Vec<u8>,
-) -> ServedRequest {
-    let before = out.len();
-    let (head, received) = asked.unzip();
-    let head_only = head.is_some_and(|head| head.method == "HEAD");
-    let (worker, settings) = (receiver.worker, receiver.settings);
-    let verdict = answer.verdict();
-    let seal = |out: &mut Vec<u8>| seal_refusal(receiver, (out, before));
-    let content_bytes = answer.write(settings, &verdict, head_only, &worker.date(), seal, out);
-    log.response_made(answer.status);
-    log.sent((out.len() - before) as u64);
-    log.sent_content(content_bytes, ContentSource::Own);
-    log.failed(answer.reason.error.as_str());
-    let is_first = !receiver.client.is_reused();
-    report::count(worker.counters(), is_first, &verdict, &log);
-    report::count_phases(worker.counters(), log.reached());
-    let lacks_content = head.is_some_and(lacks_content);
-    ServedRequest {
-        log,
-        verdict,
-        sequence: receiver.client.sequence,
-        request: received,
-        response: before..before + head_of(&out[before..], content_bytes).len(),
-        end: out.len(),
-        request_content_bytes: lacks_content.then_some(0),
-        lacks_host: head.is_some_and(|head| {
-            head.target.starts_with('/') && line_named(head.fields, "host").is_none()
-        }),
-        is_persistent: !answer.close,
-        came_at_once: receiver.head_began.is_none(),
-    }
 }
