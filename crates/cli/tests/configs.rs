@@ -110,6 +110,42 @@ fn config_that_is_probably_not_meant_is_good_with_a_warning_at_its_place() {
     check("members = \"dns:127.0.0.1:4001\"\n", "", None);
 }
 
+#[test]
+fn rule_that_decides_nothing_is_named_at_its_line_and_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |text: &str, expected: &[&str]| {
+        std::fs::write(folder.path().join("weir.toml"), text).unwrap();
+        let said = whole(&weir(folder.path(), &["check", "weir.toml"]));
+        assert!(said.starts_with("exit 0\n"), "{said}");
+        let (_, told) = said.split_once("--- stderr\n").unwrap();
+        let warnings: Vec<&str> = told
+            .lines()
+            .filter(|line| !line.starts_with("hint"))
+            .collect();
+        assert_eq!(warnings, expected, "{text}");
+    };
+    let hosts = "[[rule]]\nhost = [\"*.example.com\"]\nbypass = true\n\n";
+    check(hosts, &[]);
+    check(
+        &format!("{hosts}[[rule]]\nname = \"www\"\nhost = [\"www.example.com\"]\nbypass = false\n"),
+        &[
+            "warning: weir.toml:8:10: `rule[1].bypass`: the rule `rule-1` before it decides this for all requests of this rule",
+        ],
+    );
+    check(
+        &format!("{hosts}[[rule]]\nname = \"www\"\nlistener = [\"gateway\"]\nbypass = false\n"),
+        &[
+            "warning: weir.toml:7:12: `rule[1].listener`: no request fits this: the rule `www` does nothing",
+        ],
+    );
+    check(
+        "[[rule]]\nclient = [\"10.0.0.0/8\"]\ndeny = \"no\"\n",
+        &[
+            "warning: weir.toml:2:10: `rule[0].client`: no request fits this: the rule `rule-1` does nothing",
+        ],
+    );
+}
+
 /// Not a time limit: eight times the routes may take 32 times as long, where a quadratic reader
 /// takes 64 times.
 #[test]

@@ -458,6 +458,10 @@ table! {
     /// Lines of modules that were not written to the log, as there were too many.
     ModuleLinesDropped, Counter, "weir_module_log_dropped_total", "lines";
 
+    // --- rules of the operator -------------------------------------------------------------------
+    /// Requests that a rule of the operator has denied (`rule[].deny`).
+    RuleDenied, Counter, "weir_rule_denied_total", "requests";
+
     // --- the house -------------------------------------------------------------------------------
     /// Access log lines dropped because the queue was full or the destination failed.
     LogLinesDropped, Counter, "weir_access_log_dropped_total", "lines";

@@ -109,6 +109,8 @@ pub struct Transaction {
     lacking: bool,
     form: ForwardedForm,
     bypassing: bool,
+    /// A rule of the operator has it bypass the cache.
+    bypasses_by_rule: bool,
     /// It validates in the background what a client was served stale.
     is_refresh: bool,
     /// What is being stored is of use in part too.
@@ -146,6 +148,7 @@ impl Transaction {
             lacking: false,
             form: ForwardedForm::AsSent,
             bypassing: false,
+            bypasses_by_rule: false,
             is_refresh: false,
             keeps_part: false,
             is_forbidden: false,
@@ -176,6 +179,11 @@ impl Transaction {
     pub fn tunnel(&mut self) {
         self.verdict.handling = Handling::Tunnel;
         self.verdict.storing = None;
+    }
+
+    /// The request is unshared because a rule of the operator has it bypass the cache.
+    pub fn bypass_by_rule(&mut self) {
+        self.bypasses_by_rule = true;
     }
 
     /// A module forbids to store the response that is to come.

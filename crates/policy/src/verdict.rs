@@ -115,6 +115,8 @@ words! {
         ModuleAnswered = "module",
         /// A module failed, and the request may not continue without it.
         ModuleFailed = "module-failed",
+        /// A rule of the operator denies it.
+        Rule = "rule",
     }
 }
 
@@ -149,6 +151,8 @@ words! {
         Conditional = "conditional",
         /// The request bypasses the cache.
         Bypass = "bypass",
+        /// A rule of the operator has the request bypass the cache.
+        BypassByRule = "rule",
         /// A module forbids it, or changed the fields that decide it without the operator's
         /// permission to have more stored (`module[].may_store`); or one failed, and the response
         /// passed without it.

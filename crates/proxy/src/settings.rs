@@ -27,6 +27,7 @@ use weir_policy::route::{
     AGREED, Balancing, EjectionRules, NoRoute, NodeKey, RampMs, RouteHop, RouteId, RouteSpec,
     Routes,
 };
+use weir_policy::rule::RuleSet;
 use weir_policy::{Now, Rules, StoredFacts, Transaction};
 use weir_semantics::{DecidedBy, DeltaSeconds, Heuristic, Target, TargetedFields};
 use weir_wire::{HeadLimits, Version};
@@ -42,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) config: Config,
     /// Rules of caching.
     pub(crate) rules: Rules,
+    /// Rules of the operator.
+    pub(crate) operator_rules: RuleSet,
     /// What is called at phases of requests.
     pub(crate) hooks: Hooks,
     /// What an operator has put into the way of requests and responses.
@@ -49,7 +52,7 @@ pub(crate) struct Settings {
     /// The cluster that this node is a member of, if there is one. Its members change by
     /// themselves.
     pub(crate) membership: Arc<Membership>,
-    /// Whether a hook or a module may be called for requests.
+    /// Whether a hook or a module may be called for requests, or a rule of the operator be for them.
     pub(crate) is_extended: bool,
     /// Limits of the heads and trailers of requests.
     pub(crate) heads: HeadLimits,
@@ -95,12 +98,15 @@ impl Settings {
         let (routes, hops) = compile_routes(&config, RandomState::new().hash_one(0_u8));
         let access = &config.access;
         let connections = compile_connections(&config);
+        let operator_rules = config::rule::compile(&config.rules);
+        let operator_rules = operator_rules.expect("a valid configuration");
         Self {
+            is_extended: !operator_rules.is_empty(),
+            operator_rules,
             rules: compile_rules(&config),
             hooks: Hooks::default(),
             modules: Arc::default(),
             membership: Arc::default(),
-            is_extended: false,
             heads: HeadLimits {
                 bytes_max: config.limits.head_bytes.as_usize(),
                 fields_max: config.limits.head_fields_max as usize,

@@ -1,5 +1,6 @@
 //! Fields of requests and responses that rules set, add and remove.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -31,12 +32,52 @@ pub enum Message {
 /// What placeholders in values stand for.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
-    /// `{client}`: the address of the client.
-    pub client: IpAddr,
-    /// `{host}`: the host of the target, without port.
-    pub host: &'a str,
-    /// `{path}`: its path, without query.
-    pub path: &'a str,
+    client: Option<IpAddr>,
+    host: &'a str,
+    path: &'a str,
+}
+
+impl<'a> Values<'a> {
+    /// `{client}` stands for the address of the client, without one for `unknown` (as RFC 7239 §6.2
+    /// has it), `{host}` for the host of the target without port, `{path}` for its path without
+    /// query.
+    #[must_use]
+    pub fn new(client: Option<IpAddr>, host: &'a str, path_and_query: &'a str) -> Self {
+        Self {
+            client,
+            host,
+            path: path_and_query.split('?').next().unwrap_or_default(),
+        }
+    }
+
+    /// A value with what its placeholders stand for.
+    ///
+    /// # Errors
+    ///
+    /// It is longer than [`VALUE_BYTES_MAX`] then, or no field can have it.
+    pub fn fill<'v>(&self, value: &'v str) -> Result<Cow<'v, str>, FieldError> {
+        if !value.contains('{') {
+            return Ok(Cow::Borrowed(value));
+        }
+        let mut out = String::with_capacity(value.len() + 64);
+        for (text, name) in parts(value) {
+            out.push_str(text);
+            let written = match (name, self.client) {
+                (Some("client"), Some(client)) => write!(out, "{}", client.to_canonical()),
+                (Some("client"), None) => out.write_str("unknown"),
+                (Some("host"), _) => out.write_str(self.host),
+                (Some("path"), _) => out.write_str(self.path),
+                _ => Ok(()),
+            };
+            if written.is_err() || out.len() > VALUE_BYTES_MAX {
+                return Err(FieldError::TooLarge);
+            }
+        }
+        match out.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+            true => Err(FieldError::BadValue),
+            false => Ok(Cow::Owned(out)),
+        }
+    }
 }
 
 /// Why a text is no change that a rule can make.
@@ -116,13 +157,9 @@ impl FieldRules {
     /// changes before it are made.
     pub fn apply(&self, fields: &mut Fields, values: &Values<'_>) -> Result<(), FieldError> {
         self.0.iter().try_for_each(|rule| match rule {
-            FieldRule::Set(name, value) if value.contains('{') => {
-                fields.set(name, expand(value, values)?.as_bytes())
-            }
-            FieldRule::Add(name, value) if value.contains('{') => {
-                fields.add(name, expand(value, values)?.as_bytes())
-            }
-            plain => plain.apply(fields),
+            FieldRule::Set(name, value) => fields.set(name, values.fill(value)?.as_bytes()),
+            FieldRule::Add(name, value) => fields.add(name, values.fill(value)?.as_bytes()),
+            FieldRule::Remove(name) => fields.remove(name).map(|_| ()),
         })
     }
 }
@@ -190,23 +227,6 @@ fn unknown_placeholder(value: &str) -> Option<&str> {
     parts(value).find_map(|(_, name)| name.filter(|name| !is_known(name)))
 }
 
-fn expand(value: &str, values: &Values<'_>) -> Result<String, FieldError> {
-    let mut out = String::with_capacity(value.len() + 64);
-    for (text, name) in parts(value) {
-        out.push_str(text);
-        let written = match name {
-            Some("client") => write!(out, "{}", values.client.to_canonical()),
-            Some("host") => out.write_str(values.host),
-            Some("path") => out.write_str(values.path),
-            _ => Ok(()),
-        };
-        if written.is_err() || out.len() > VALUE_BYTES_MAX {
-            return Err(FieldError::TooLarge);
-        }
-    }
-    Ok(out)
-}
-
 /// Reads changes of a message as they are written.
 ///
 /// # Errors
@@ -238,7 +258,7 @@ mod tests {
     use super::*;
 
     const VALUES: Values<'static> = Values {
-        client: IpAddr::V4(core::net::Ipv4Addr::new(192, 0, 2, 1)),
+        client: Some(IpAddr::V4(core::net::Ipv4Addr::new(192, 0, 2, 1))),
         host: "a.example",
         path: "/b/c",
     };

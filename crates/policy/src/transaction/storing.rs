@@ -56,7 +56,10 @@ impl Transaction {
         response: &ResponseFacts,
     ) -> Result<StoredFacts, NotStored> {
         if self.bypassing {
-            return Err(NotStored::Bypass);
+            return Err(match self.bypasses_by_rule {
+                true => NotStored::BypassByRule,
+                false => NotStored::Bypass,
+            });
         }
         if self.is_forbidden {
             return Err(NotStored::Module);

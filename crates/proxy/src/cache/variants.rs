@@ -21,27 +21,35 @@ pub(crate) struct Choice {
     pub(crate) variant: Option<Variant>,
     /// The request is sent to the next hop for the whole, without the client's preconditions.
     pub(crate) fetches_whole: bool,
+    /// A rule of the operator has it bypass the cache.
+    pub(crate) bypass: bool,
 }
 
 impl Choice {
-    /// Without modules.
+    /// Without modules and rules.
     pub(crate) const PLAIN: Self = Self {
         variant: None,
         fetches_whole: false,
+        bypass: false,
     };
 }
 
 /// To be called once the modules have seen the request, and its target is known.
 pub(crate) fn begin(exchange: &mut RequestState, method: Method, keeps_content: bool) -> Choice {
     let worker = Rc::clone(&exchange.worker);
+    let bypass = exchange.bypasses_by_rule();
     let Some(modules) = &mut exchange.modules else {
-        return Choice::PLAIN;
+        return Choice {
+            bypass,
+            ..Choice::PLAIN
+        };
     };
     exchange.variant = modules.variant(worker.shared.store.secret(), keeps_content);
     let is_read = matches!(method, Method::Get | Method::Head);
     Choice {
         variant: exchange.variant,
         fetches_whole: is_read && modules.may_transform(Hook::ResponseReceived),
+        bypass,
     }
 }
 

@@ -10,7 +10,7 @@ pub(super) use self::answer::{MadeResponse, finish, refuse};
 
 use self::answer::serve;
 use super::peer_listener::{NodeRequest, PeerSeal};
-use super::with_modules;
+use super::{with_modules, with_rules};
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::variants::{self, Choice};
 use crate::cluster::Maker;
@@ -33,6 +33,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use weir_net::http::ClientStream;
 use weir_policy::extension::ModuleSet;
+use weir_policy::rule::{Bits, Values};
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Phase, Transaction};
 use weir_semantics::{FieldLine, Form, Method, RequestFacts};
@@ -203,7 +204,7 @@ fn take_head(
         Ok(request) => request,
         Err(_) if is_extended => {
             log.keep_details(&input[..consumed]);
-            let exchange = leave(receiver, head, log);
+            let exchange = leave(receiver, head, Bits::NONE, log);
             return InputResult::Exchange { consumed, exchange };
         }
         Err(answer) => {
@@ -216,6 +217,13 @@ fn take_head(
         let target = &request.target;
         let host = target.host.as_bytes();
         let called = settings.modules.called(host, target.path_and_query);
+        let rules = with_rules::rules_for(receiver, &request);
+        if !rules.is_empty() {
+            let bytes = &input[..consumed];
+            let input = Input { bytes, at };
+            let begun = (head, &request, &mut log);
+            return with_rules::take(receiver, input, begun, (rules, called), (out, served));
+        }
         if !settings.hooks.phases().is_empty() || !called.is_empty() {
             let bytes = &input[..consumed];
             let input = Input { bytes, at };
@@ -274,25 +282,22 @@ fn extended(
     log.keep_details(input.bytes);
     InputResult::Exchange {
         consumed: input.bytes.len(),
-        exchange: leave(receiver, head, log.take()),
+        exchange: leave(receiver, head, Bits::NONE, log.take()),
     }
 }
 
 /// The state of a request with a hooked phase: it leaves the fast path before it is judged, or
-/// where its answer is chosen if no phase before that is hooked.
+/// where its answer is chosen if no phase before that is hooked. `rules` of the operator are for
+/// it.
 #[cold]
-fn leave(
+pub(super) fn leave(
     receiver: &Receiver<'_>,
     head: &RequestHead<'_, '_>,
+    rules: Bits,
     mut log: RequestLog,
 ) -> Box<RequestState> {
     let (request, decided) = match receiver.judge(head) {
-        Err(answer) => {
-            let request = Request::refused(head, receiver.client.listener);
-            let facts = RequestFacts::gather(request.method, "/", head.fields);
-            let tx = Transaction::new(facts, receiver.worker.now());
-            (request, (tx, Plan::Answer(answer), Digest::default()))
-        }
+        Err(answer) => return leave_refused(receiver, head, answer, log),
         Ok(received) => {
             let request = Request::new(&received, head);
             let settings = receiver.settings;
@@ -302,13 +307,12 @@ fn leave(
                 (request, (tx, Plan::Judge, Digest::default()))
             } else {
                 log.reach(Phase::Authorise);
-                let decided = choose(
-                    receiver,
-                    head,
-                    &received,
-                    receiver.worker.now(),
-                    Choice::PLAIN,
-                );
+                let choice = Choice {
+                    bypass: settings.operator_rules.outcome(rules).bypass,
+                    ..Choice::PLAIN
+                };
+                let now = receiver.worker.now();
+                let decided = choose(receiver, head, &received, now, choice);
                 if decided.1.is_final() {
                     log.reach(Phase::Choose);
                 }
@@ -316,8 +320,24 @@ fn leave(
             }
         }
     };
-    let exchange = receiver.exchange(request, decided, log);
+    let mut exchange = receiver.exchange(request, decided, log);
+    exchange.operator_rules = rules;
     Box::new(exchange.with_modules())
+}
+
+/// The state of a request that is refused with `answer`, which hooks and modules see.
+#[cold]
+pub(super) fn leave_refused(
+    receiver: &Receiver<'_>,
+    head: &RequestHead<'_, '_>,
+    answer: Answer,
+    log: RequestLog,
+) -> Box<RequestState> {
+    let request = Request::refused(head, receiver.client.listener);
+    let facts = RequestFacts::gather(request.method, "/", head.fields);
+    let tx = Transaction::new(facts, receiver.worker.now());
+    let decided = (tx, Plan::Answer(answer), Digest::default());
+    Box::new(receiver.exchange(request, decided, log).with_modules())
 }
 
 /// Judges a request that left the fast path before this step, and chooses its response.
@@ -392,7 +412,7 @@ pub(crate) fn begin(
     let mut log = receiver.log(Instant::now(), 0);
     log.reach(Phase::RequestHead);
     if receiver.settings.is_extended {
-        return Ok(leave(receiver, head, log));
+        return Ok(leave(receiver, head, Bits::NONE, log));
     }
     let request = receiver.judge(head)?;
     log.reach(Phase::Authorise);
@@ -427,10 +447,36 @@ pub(crate) fn for_store(
         client_allowed: true,
     };
     let request = ReceivedRequest::judge(head, &rules)?;
+    let operator_rules = &receiver.settings.operator_rules;
+    let outcome = operator_rules.outcome(with_rules::rules_for_store(receiver, &request.target));
+    let Some(changes) = outcome.request else {
+        return Ok(state_for_store(receiver, &request, head));
+    };
+    let target = &request.target;
+    let values = Values::new(None, target.host.as_str(), target.path_and_query);
+    let fields = with_rules::changed_fields(changes, head, &values);
+    let fields = fields.map_err(Answer::no_room_for_rule)?;
+    let lines = fields.iter();
+    let lines: Vec<FieldLine<'_>> = lines
+        .map(|(name, value)| FieldLine::new(name, value))
+        .collect();
+    let head = RequestHead {
+        fields: &lines,
+        ..*head
+    };
+    let request = ReceivedRequest::judge(&head, &rules)?;
+    Ok(state_for_store(receiver, &request, &head))
+}
+
+fn state_for_store(
+    receiver: &Receiver<'_>,
+    request: &ReceivedRequest<'_>,
+    head: &RequestHead<'_, '_>,
+) -> Box<RequestState> {
     let key = request.key(receiver.worker.shared.store.secret());
     let tx = Transaction::new(request.facts, receiver.worker.now());
     let decided = (tx, Plan::Judge, key);
-    Ok(receiver.exchange(Request::new(&request, head), decided, RequestLog::unread()))
+    receiver.exchange(Request::new(request, head), decided, RequestLog::unread())
 }
 
 /// A response in memory that is copied behind its head, for a request without content that must be
@@ -463,7 +509,10 @@ pub(super) fn choose(
     }
     let store = &worker.shared.store;
     let key = request.key(store.secret());
-    let unshared = !settings.config.cache.enabled || !request.is_shareable();
+    if choice.bypass {
+        tx.bypass_by_rule();
+    }
+    let unshared = choice.bypass || !settings.config.cache.enabled || !request.is_shareable();
     let commands = tx.handle(now, &settings.rules, Event::Request { unshared });
     if commands.first() != Some(Command::LookUp) {
         return (tx, plan_of(&commands), key);

@@ -8,3 +8,4 @@ pub(crate) mod outgoing;
 pub(crate) mod peer_listener;
 pub(crate) mod service;
 mod with_modules;
+mod with_rules;

@@ -67,6 +67,7 @@ impl PeerListener {
                 mode,
                 default,
                 peers: ForPeers::Member,
+                name: None,
             })
         });
         Self { of_modes }

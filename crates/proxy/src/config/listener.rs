@@ -5,6 +5,7 @@ use crate::config::setting::invalid::Invalid;
 use crate::config::values::text::{Form, choice};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
+use weir_extend::ListenerMode;
 
 /// One `[[listener]]` table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,6 +97,15 @@ choice! {
         Forward = "forward",
         /// A gateway that looks like the origin: origin-form, routes.
         Gateway = "gateway",
+    }
+}
+
+impl From<Mode> for ListenerMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Forward => Self::Forward,
+            Mode::Gateway => Self::Gateway,
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod listener;
 mod log;
 mod module;
 mod route;
+pub(crate) mod rule;
 mod setting;
 mod values;
 
@@ -36,6 +37,7 @@ pub use route::parent::{Direct, Parent, ParentKind};
 pub use route::probe::Probe;
 pub use route::{HostPattern, PathPrefix, Route};
 pub(crate) use route::{balancing, parent};
+pub use rule::{FieldChange, Rule, RuleListener, RuleMethod, RulePath, RuleStatus, RuleType};
 pub use setting::Setting;
 pub use setting::invalid::Invalid;
 pub use values::address::{AdminAddress, DnsServer, parse_address};
@@ -74,6 +76,9 @@ pub struct Config {
     /// Other proxies that forward requests are sent to.
     #[serde(rename = "parent", skip_serializing_if = "Vec::is_empty")]
     pub parents: Vec<Parent>,
+    /// What is done with requests and responses beside what HTTP says, in this order.
+    #[serde(rename = "rule", skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
     /// What is called on the way of requests and responses, in this order.
     #[serde(rename = "module", skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<Module>,
@@ -121,6 +126,7 @@ impl Config {
         route::check(&self.routes, &own)?;
         parent::check(&self.parents, &self.listeners, &own)?;
         module::check(&self.modules)?;
+        rule::check(&self.rules)?;
         route::cluster::check(&self.cluster, &self.listeners)?;
         cache::check(&self.cache)?;
         disk::check(&self.disk)?;
@@ -134,7 +140,9 @@ impl Config {
     /// served all the same.
     #[must_use]
     pub fn warnings(&self) -> Vec<Invalid> {
-        route::cluster::warnings(&self.cluster, &self.listeners)
+        let mut warnings = route::cluster::warnings(&self.cluster, &self.listeners);
+        warnings.extend(rule::warnings(&self.rules, &self.listeners, &self.access));
+        warnings
     }
 
     /// The address of the service whose connections are handed over between machines; `None` if
@@ -180,6 +188,7 @@ impl Default for Config {
             listeners: vec![Listener::default()],
             routes: Vec::new(),
             parents: Vec::new(),
+            rules: Vec::new(),
             modules: Vec::new(),
             cluster: Cluster::default(),
             admin: Admin::default(),
@@ -208,6 +217,7 @@ pub fn settings() -> Vec<Setting> {
     settings.extend(Admin::settings());
     settings.extend(Route::settings());
     settings.extend(Parent::settings());
+    settings.extend(Rule::settings());
     settings.extend(Module::settings());
     settings.extend(Cluster::settings());
     settings.extend(Cache::settings());

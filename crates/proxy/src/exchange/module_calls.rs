@@ -1,7 +1,6 @@
 //! The hooks at which modules are called, each with the head that it is about.
 
 use crate::cache::variants;
-use crate::config::Mode;
 use crate::exchange::state::{Plan, RequestState};
 use crate::exchange::upload::source::RequestSource;
 use crate::log::client::ClientFacts;
@@ -16,7 +15,7 @@ use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
-use weir_extend::{Call, HeadFields, Hook, ListenerMode, RequestHead, ResponseHead};
+use weir_extend::{Call, HeadFields, Hook, RequestHead, ResponseHead};
 use weir_net::http::ClientStream;
 use weir_policy::Now;
 use weir_semantics::{
@@ -433,10 +432,7 @@ pub(crate) fn call_for<'a>(
         hook: Hook::RequestReceived,
         call: Call {
             client: client.peer.ip(),
-            mode: match client.listener.mode {
-                Mode::Forward => ListenerMode::Forward,
-                Mode::Gateway => ListenerMode::Gateway,
-            },
+            mode: client.listener.mode.into(),
             now_ms: now.tick.0,
         },
         now,

@@ -1,6 +1,7 @@
 //! Sends a response: its head, content that is available, and responses of the proxy itself.
 
 use crate::cluster::Maker;
+use crate::exchange::heads::fields::change_response;
 use crate::exchange::module_calls;
 use crate::exchange::state::RequestState;
 use crate::log::record::{ContentTimes, End};
@@ -18,6 +19,7 @@ use std::task::{Context, Poll};
 use weir_extend::LocalResponse;
 use weir_measure::{Metric, ModuleFault};
 use weir_net::http::{ClientStream, ContentForm, ResponseSender};
+use weir_policy::rule::Values;
 use weir_policy::{Phase, RefuseReason, Storing};
 use weir_semantics::Method;
 use weir_store::ChargedMemory;
@@ -123,11 +125,24 @@ pub(crate) async fn begin_sent(
             form = ContentForm::Unsized;
         }
     }
+    change_by_rules(exchange, status, &mut head);
     begin(response, exchange, status, head, form);
     if exchange.is_hooked() {
         exchange.run_hooks().await;
     }
     Ok(())
+}
+
+/// Changes the head of a response for its client, as rules of the operator say.
+fn change_by_rules(exchange: &RequestState, status: u16, head: &mut Vec<u8>) {
+    let (rules, matched) = (&exchange.settings.operator_rules, exchange.operator_rules);
+    if rules.may_change_response(matched) {
+        let request = exchange.logged.as_deref().unwrap_or(&exchange.request);
+        let client = exchange.client.facts().peer.ip();
+        let (host, path) = (request.host.as_str(), request.path_and_query());
+        let values = Values::new(Some(client), host, path);
+        change_response(rules, matched, status, &values, (head, 0));
+    }
 }
 
 /// Sends what a module has put in the place of a response.

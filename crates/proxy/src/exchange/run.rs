@@ -171,7 +171,8 @@ fn report(exchange: &RequestState, alive: bool) {
         is_persistent: alive,
     };
     if sinks.access_log.is_on() {
-        request.with_line(|line| {
+        let sent = exchange.logged.as_deref().unwrap_or(request);
+        sent.with_line(|line| {
             let line = Some(line);
             sinks.report(&FinishedRequest { line, ..finished });
         });

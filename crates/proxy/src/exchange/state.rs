@@ -33,6 +33,7 @@ use weir_policy::catalog::Refusal;
 use weir_policy::extension::Variant;
 use weir_policy::fetch::ReadAhead;
 use weir_policy::route::DigestVersion;
+use weir_policy::rule::Bits;
 use weir_policy::{
     Digest, Event, Forwarding, Missing, Phase, Phases, Serving, StoredFacts, Transaction,
 };
@@ -132,6 +133,10 @@ pub(crate) struct RequestState {
     pub(crate) modules: Option<Box<RequestModules>>,
     /// The request as its client sent it, if modules have changed it.
     pub(crate) received: Option<Request>,
+    /// The rules of the operator that are for it.
+    pub(crate) operator_rules: Bits,
+    /// The request as its client sent it, if such a rule has changed it: for the access log.
+    pub(crate) logged: Option<Box<Request>>,
     /// Measures when the next hop responds, if the policy of its route uses that.
     pub(crate) response_timer: Option<ResponseTimer>,
     /// Which variant of stored responses it gets, if modules change them before they are stored.
@@ -171,6 +176,8 @@ impl RequestState {
             waits: None,
             modules: None,
             received: None,
+            operator_rules: Bits::NONE,
+            logged: None,
             response_timer: None,
             variant: None,
         }
@@ -181,6 +188,12 @@ impl RequestState {
         let (host, path) = (self.request.host.as_bytes(), self.request.path_and_query());
         self.modules = RequestModules::of(&self.settings.modules, host, path);
         self
+    }
+
+    /// Whether a rule of the operator has it bypass the cache.
+    pub(crate) fn bypasses_by_rule(&self) -> bool {
+        let rules = &self.settings.operator_rules;
+        rules.outcome(self.operator_rules).bypass
     }
 
     /// The key of its target; of its variant of that, if it has one. Digests of nominated fields

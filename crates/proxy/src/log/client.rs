@@ -18,6 +18,9 @@ pub(crate) struct ListenerFacts {
     pub(crate) peers: ForPeers,
     /// Its connections were accepted by a front end, which has handed them over.
     pub(crate) is_handed_over: bool,
+    /// The address that it is configured with, by which rules name it; `None` of a request that
+    /// came to no listener for clients.
+    pub(crate) name: Option<Box<str>>,
 }
 
 /// Whether the clients of a listener are other nodes of the cluster.

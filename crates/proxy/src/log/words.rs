@@ -56,7 +56,7 @@ pub(crate) fn label(why: NotStored) -> Label {
         NotStored::Catalog(_) => Label::Refused,
         NotStored::Incomplete => Label::Incomplete,
         NotStored::Module => Label::Module,
-        NotStored::Bypass => Label::Other,
+        NotStored::Bypass | NotStored::BypassByRule => Label::Other,
     }
 }
 

@@ -9,6 +9,7 @@ use crate::modules::module_answer::ModuleRefusal;
 use crate::send::disk_read::ContentReadError;
 use crate::settings::Settings;
 use std::fmt::Display;
+use weir_extend::FieldError;
 use weir_net::next_hops::ConnectFailure;
 use weir_policy::extension::ModuleFailure;
 use weir_policy::{Handling, RefuseReason, Verdict};
@@ -109,6 +110,26 @@ impl Answer {
                 refused: RefuseReason::Unreadable,
             },
         )
+    }
+
+    /// 403: a rule of the operator denies the request, with this text. What follows a request with
+    /// content is not read: the connection closes.
+    pub(crate) fn denied_by_rule(text: &str, has_content: bool) -> Self {
+        Self {
+            status: 403,
+            reason: AnswerReason {
+                error: ProxyError::HttpRequestDenied,
+                text: text.into(),
+                refused: RefuseReason::Rule,
+            },
+            close: has_content,
+        }
+    }
+
+    /// 400: a rule of the operator cannot change the head of the request.
+    pub(crate) fn no_room_for_rule(error: FieldError) -> Self {
+        let text = format!("a rule of this proxy cannot change the head: {error}");
+        Self::closing(400, AnswerReason::bad(text))
     }
 
     /// 504: nothing usable is stored and the client forbids to forward the request (RFC 9111

@@ -297,6 +297,7 @@ impl Control {
                 ListenerKind::Peer => ForPeers::Listener,
                 ListenerKind::Forward | ListenerKind::Gateway => ForPeers::No,
             },
+            name: Some(wanted.address.to_string().into()),
         };
         Ok((sockets, role))
     }

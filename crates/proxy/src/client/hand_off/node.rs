@@ -253,6 +253,7 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
             default,
             peers: ForPeers::No,
             is_handed_over: true,
+            name: Some(service.to_string().into()),
         }),
         place: ClientPlace::take(worker.net()),
     };

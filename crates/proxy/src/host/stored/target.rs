@@ -60,6 +60,7 @@ pub(super) fn exchange(
         },
         default: Authority::parse("localhost").map_err(|_| StoredError::BadTarget)?,
         peers: ForPeers::No,
+        name: None,
     });
     let receiver = Receiver {
         worker: &context.worker,

@@ -1,0 +1,260 @@
+//! A request that rules of the operator are for, on the fast path.
+//!
+//! A changed head is judged as if it had been received so: everything that is decided by fields is
+//! decided by those that the next hop gets.
+
+use super::fast::{self, Input, InputResult, MadeResponse, Receiver};
+use crate::cache::variants::Choice;
+use crate::exchange::heads::fields::change_response;
+use crate::exchange::state::{Plan, RequestState};
+use crate::log::client::ClientFacts;
+use crate::log::request_log::RequestLog;
+use crate::log::served::ServedRequest;
+use crate::request::answer::Answer;
+use crate::request::facts::Request;
+use crate::request::judge::ReceivedRequest;
+use crate::send::heads::{self, ServedForm};
+use crate::settings::Settings;
+use weir_extend::{FieldError, Fields};
+use weir_measure::Metric;
+use weir_policy::extension::ModuleSet;
+use weir_policy::rule::{Bits, FieldRules, Outcome, Place, Values};
+use weir_policy::{Phase, Serving, Transaction};
+use weir_semantics::{FieldLine, Method, Target};
+use weir_store::StoredResponse;
+use weir_wire::{BodyLength, RequestHead};
+
+/// What responses are written to, and noted in.
+type Output<'a> = (&'a mut Vec<u8>, &'a mut Vec<ServedRequest>);
+
+/// A request that rules are for.
+struct RuledRequest<'a> {
+    receiver: &'a Receiver<'a>,
+    input: Input<'a>,
+    matched: Bits,
+    outcome: Outcome<'a>,
+    /// The modules that it is for.
+    called: ModuleSet,
+    /// The request as it was received, if rules have changed it.
+    logged: Option<Box<Request>>,
+}
+
+/// The rules that are for a request.
+pub(super) fn rules_for(receiver: &Receiver<'_>, request: &ReceivedRequest<'_>) -> Bits {
+    let rules = &receiver.settings.operator_rules;
+    if rules.is_empty() {
+        return Bits::NONE;
+    }
+    let ClientFacts { listener, peer, .. } = receiver.client;
+    let place = Place {
+        listener: listener.name.as_deref(),
+        mode: listener.mode.into(),
+        method: request.method,
+        client: Some(peer.ip()),
+    };
+    matched(receiver.settings, &place, &request.target)
+}
+
+/// The rules that are for a request for the store alone, which has no client.
+pub(super) fn rules_for_store(receiver: &Receiver<'_>, target: &Target<'_>) -> Bits {
+    let place = Place {
+        listener: None,
+        mode: receiver.client.listener.mode.into(),
+        method: Method::Get,
+        client: None,
+    };
+    matched(receiver.settings, &place, target)
+}
+
+fn matched(settings: &Settings, place: &Place<'_>, target: &Target<'_>) -> Bits {
+    let rules = &settings.operator_rules;
+    let path = match place.method {
+        Method::Connect => "",
+        _ => target.path_and_query,
+    };
+    rules.matched(rules.applicable(place), target.host.as_bytes(), path)
+}
+
+/// The fields of a head as rules change them.
+///
+/// # Errors
+///
+/// They cannot be changed so.
+pub(super) fn changed_fields(
+    changes: &FieldRules,
+    head: &RequestHead<'_, '_>,
+    values: &Values<'_>,
+) -> Result<Fields, FieldError> {
+    let lines = head.fields.iter().map(|line| (line.name, line.value));
+    let mut fields = Fields::received(lines);
+    changes.apply(&mut fields, values)?;
+    Ok(fields)
+}
+
+/// Takes a request that the `matched` rules are for, and the modules `called`.
+#[inline(never)]
+pub(super) fn take(
+    receiver: &Receiver<'_>,
+    input: Input<'_>,
+    begun: (&RequestHead<'_, '_>, &ReceivedRequest<'_>, &mut RequestLog),
+    (matched, called): (Bits, ModuleSet),
+    output: Output<'_>,
+) -> InputResult {
+    let (head, request, log) = begun;
+    let mut this = RuledRequest {
+        receiver,
+        input,
+        matched,
+        outcome: receiver.settings.operator_rules.outcome(matched),
+        called,
+        logged: None,
+    };
+    if let Some(text) = this.outcome.deny {
+        receiver.worker.counters().inc(Metric::RuleDenied);
+        let has_content = !matches!(request.body, BodyLength::None | BodyLength::Exact(0));
+        let answer = Answer::denied_by_rule(text, has_content);
+        return this.refuse(head, answer, log, output);
+    }
+    let Some(changes) = this.outcome.request else {
+        return this.choose((head, request, log), output);
+    };
+    let values = this.values(request);
+    let fields = match changed_fields(changes, head, &values) {
+        Ok(fields) => fields,
+        Err(error) => return this.refuse(head, Answer::no_room_for_rule(error), log, output),
+    };
+    let lines = fields
+        .iter()
+        .map(|(name, value)| FieldLine::new(name, value));
+    let lines: Vec<FieldLine<'_>> = lines.collect();
+    let changed = RequestHead {
+        fields: &lines,
+        ..*head
+    };
+    match receiver.judge(&changed) {
+        Ok(judged) => {
+            this.logged = Some(Box::new(Request::new(request, head)));
+            this.choose((&changed, &judged, log), output)
+        }
+        Err(answer) => this.refuse(head, answer, log, output),
+    }
+}
+
+impl<'a> RuledRequest<'a> {
+    fn values<'r>(&self, request: &'r ReceivedRequest<'_>) -> Values<'r> {
+        let target = &request.target;
+        let client = self.receiver.client.peer.ip();
+        Values::new(Some(client), target.host.as_str(), target.path_and_query)
+    }
+
+    /// Whether modules or hooks have to do with it.
+    fn is_extended(&self) -> bool {
+        !self.called.is_empty() || !self.receiver.settings.hooks.phases().is_empty()
+    }
+
+    fn refuse(
+        self,
+        head: &RequestHead<'_, '_>,
+        answer: Answer,
+        log: &mut RequestLog,
+        (out, served): Output<'_>,
+    ) -> InputResult {
+        let Input { bytes, at } = self.input;
+        let consumed = bytes.len();
+        if self.is_extended() {
+            log.keep_details(bytes);
+            let exchange = fast::leave_refused(self.receiver, head, answer, log.take());
+            return InputResult::Exchange { consumed, exchange };
+        }
+        let asked = Some((head, at..at + consumed));
+        served.push(fast::refuse(self.receiver, asked, &answer, log.take(), out));
+        InputResult::Answered { consumed }
+    }
+
+    /// Chooses the response, and sends it if that can be done at once.
+    fn choose(
+        self,
+        (head, request, log): (&RequestHead<'_, '_>, &ReceivedRequest<'_>, &mut RequestLog),
+        (out, served): Output<'_>,
+    ) -> InputResult {
+        let Input { bytes, at } = self.input;
+        let consumed = bytes.len();
+        if self.is_extended() {
+            log.keep_details(bytes);
+            let exchange = fast::leave(self.receiver, head, self.matched, log.take());
+            return self.left(exchange);
+        }
+        log.reach(Phase::Authorise);
+        let now = self.receiver.worker.now();
+        let choice = Choice {
+            bypass: self.outcome.bypass,
+            ..Choice::PLAIN
+        };
+        let (tx, plan, key) = fast::choose(self.receiver, head, request, now, choice);
+        if plan.is_final() {
+            log.reach(Phase::Choose);
+        }
+        if let Plan::Serve {
+            response,
+            serving,
+            refresh: None,
+        } = &plan
+            && fast::is_served_at_once(request, response)
+        {
+            let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
+            let made = MadeResponse {
+                response,
+                form,
+                before: out.len(),
+            };
+            self.write_head(request, (response, form), *serving, &tx, out);
+            let received = at..at + consumed;
+            fast::finish(
+                self.receiver,
+                received,
+                request,
+                &tx,
+                made,
+                log,
+                (out, served),
+            );
+            let Receiver {
+                worker, settings, ..
+            } = self.receiver;
+            let found = (key, &request.target);
+            worker.note_hit(settings, self.receiver.client, found, served);
+            return InputResult::Answered { consumed };
+        }
+        log.keep_details(bytes);
+        let request = Request::new(request, head);
+        let exchange = self.receiver.exchange(request, (tx, plan, key), log.take());
+        self.left(exchange)
+    }
+
+    fn write_head(
+        &self,
+        request: &ReceivedRequest<'_>,
+        (response, form): (&StoredResponse, ServedForm),
+        serving: Serving,
+        tx: &Transaction,
+        out: &mut Vec<u8>,
+    ) {
+        let (settings, before) = (self.receiver.settings, out.len());
+        heads::write_head(settings, response, form, serving, tx.verdict(), out);
+        let rules = &settings.operator_rules;
+        if rules.may_change_response(self.matched) {
+            let (status, values) = (form.status(response), self.values(request));
+            change_response(rules, self.matched, status, &values, (out, before));
+        }
+    }
+
+    /// It leaves the fast path.
+    fn left(self, mut exchange: Box<RequestState>) -> InputResult {
+        exchange.operator_rules = self.matched;
+        exchange.logged = self.logged;
+        InputResult::Exchange {
+            consumed: self.input.bytes.len(),
+            exchange,
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Rules of the operator: what is done with requests and responses beside what HTTP says.
+
+mod values;
+
+pub use values::{FieldChange, RuleListener, RuleMethod, RulePath, RuleStatus, RuleType};
+
+use crate::config::access::Access;
+use crate::config::listener::Listener;
+use crate::config::module::Module;
+use crate::config::route::HostPattern;
+use crate::config::setting::Setting;
+use crate::config::setting::invalid::Invalid;
+use crate::config::values::cidr::Cidr;
+use serde::{Deserialize, Serialize};
+use weir_policy::destination::ClientRules;
+use weir_policy::rule::{
+    Actions, Denial, FieldRules, FieldRulesError, Matchers, Message, RuleSet, RuleSpec,
+    Surroundings, WarningKind,
+};
+
+/// One `[[rule]]` table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rule {
+    /// What messages call it; absent for `rule-N`, by its place from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Listeners whose requests it is for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listener: Vec<RuleListener>,
+    /// Hosts of targets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub host: Vec<HostPattern>,
+    /// Paths of targets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<RulePath>,
+    /// Methods.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub method: Vec<RuleMethod>,
+    /// Networks of clients.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub client: Vec<Cidr>,
+    /// Statuses of responses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub status: Vec<RuleStatus>,
+    /// Media types of responses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub content_type: Vec<RuleType>,
+    /// Why requests are denied; `"off"` if they are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deny: Option<String>,
+    /// Whether requests bypass the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bypass: Option<bool>,
+    /// Changes of requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<Vec<FieldChange>>,
+    /// Changes of responses for their clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<Vec<FieldChange>>,
+}
+
+impl Rule {
+    pub(super) fn settings() -> Vec<Setting> {
+        let mut settings = Self::matcher_settings();
+        settings.extend(Self::action_settings());
+        settings
+    }
+
+    /// What rules are for.
+    fn matcher_settings() -> Vec<Setting> {
+        vec![
+            Setting::new::<String>(
+                "rule[].name",
+                &[
+                    "What messages call the rule; without it, `rule-1` for the first, and so on. Of the rules that are for a request,",
+                    "the first that has an action decides that action; docs/rules.md explains it.",
+                ],
+            ),
+            Setting::new::<Vec<RuleListener>>(
+                "rule[].listener",
+                &[
+                    "Listeners whose requests the rule is for: all of a mode, or the one with this address. Without it, all.",
+                    "Of the values of one matcher one must fit, and all matchers of a rule must.",
+                ],
+            ),
+            Setting::new::<Vec<HostPattern>>(
+                "rule[].host",
+                &[
+                    "Hosts of targets: names, addresses, or `*.` and a name for all names below it. Without it, any.",
+                ],
+            ),
+            Setting::new::<Vec<RulePath>>(
+                "rule[].path",
+                &[
+                    "Paths of targets, without query: prefixes in whole segments, or globs for the whole path, in which `*` stands for any",
+                    "bytes within a segment, `**` for any bytes, and `/**/` for a slash or any number of segments. Paths are compared as they",
+                    "were received: a server may read `/%61` as `/a`, so this does not keep anything out. The target of a CONNECT has none.",
+                ],
+            ),
+            Setting::new::<Vec<RuleMethod>>(
+                "rule[].method",
+                &["Methods of requests. Without it, any."],
+            ),
+            Setting::new::<Vec<Cidr>>(
+                "rule[].client",
+                &[
+                    "Networks of clients. Without it, any; requests without a client, such as validations in the background, are for none.",
+                ],
+            ),
+            Setting::new::<Vec<RuleStatus>>(
+                "rule[].status",
+                &[
+                    "Statuses of responses, as they are sent to the client. Only `response` can depend on them.",
+                ],
+            ),
+            Setting::new::<Vec<RuleType>>(
+                "rule[].content_type",
+                &[
+                    "Media types of responses, without parameters. Only `response` can depend on them.",
+                ],
+            ),
+        ]
+    }
+
+    /// What rules do.
+    fn action_settings() -> Vec<Setting> {
+        vec![
+            Setting::new::<String>(
+                "rule[].deny",
+                &[
+                    "Requests are answered with 403 and this text, and neither looked up nor forwarded; `\"off\"`: they are not, whatever",
+                    "a later rule says.",
+                ],
+            ),
+            Setting::new::<bool>(
+                "rule[].bypass",
+                &[
+                    "Whether requests bypass the cache: nothing is looked up or stored for them. What is stored stays.",
+                ],
+            ),
+            Setting::new::<Vec<FieldChange>>(
+                "rule[].request",
+                &[
+                    "Changes of requests, before anything is decided by their fields: `set NAME: VALUE`, `add NAME: VALUE`, `remove NAME`,",
+                    "with `{client}`, `{host}` and `{path}` in values. Fields that HTTP decides by cannot be changed. A rule that depends on",
+                    "client, listener or method needs `bypass = true`: the response to the changed request must not be stored for others.",
+                    "An empty list is an exception from later rules.",
+                ],
+            ),
+            Setting::new::<Vec<FieldChange>>(
+                "rule[].response",
+                &[
+                    "The same for responses when they are sent to their client, from the cache or not: they are stored unchanged.",
+                    "Validators, lengths, Date, Vary and content codings cannot be changed.",
+                ],
+            ),
+        ]
+    }
+
+    fn spec(&self, index: usize) -> Result<RuleSpec, Invalid> {
+        let fields = |key: &str, message: Message, changes: &Option<Vec<FieldChange>>| {
+            let Some(changes) = changes else {
+                return Ok(None);
+            };
+            let rules = changes.iter().map(|change| change.0.clone());
+            FieldRules::new(message, rules)
+                .map(Some)
+                .map_err(|(at, error)| {
+                    let hint = match error {
+                        FieldRulesError::TooMany => "make several rules of it",
+                        _ => "remove it; docs/rules.md lists what rules can change",
+                    };
+                    Invalid::new(
+                        format!("rule[{index}].{key}[{at}]"),
+                        error.to_string(),
+                        hint,
+                    )
+                })
+        };
+        Ok(RuleSpec {
+            name: self.name_at(index).into(),
+            matchers: Matchers {
+                listener: self.listener.iter().map(|it| it.pattern()).collect(),
+                host: self.host.iter().map(HostPattern::pattern).collect(),
+                path: self.path.iter().map(|it| it.0.clone()).collect(),
+                method: self.method.iter().map(|it| it.method()).collect(),
+                client: self.client.iter().map(Cidr::net).collect(),
+                status: self.status.iter().map(|it| it.0.clone()).collect(),
+                content_type: self.content_type.iter().map(|it| it.0.clone()).collect(),
+            },
+            actions: Actions {
+                deny: self.deny.as_ref().map(|text| match &**text {
+                    "off" => Denial::Off,
+                    text => Denial::Text(text.into()),
+                }),
+                bypass: self.bypass,
+                request: fields("request", Message::Request, &self.request)?,
+                response: fields("response", Message::Response, &self.response)?,
+            },
+        })
+    }
+
+    fn name_at(&self, index: usize) -> String {
+        let numbered = || format!("rule-{}", index + 1);
+        self.name.clone().unwrap_or_else(numbered)
+    }
+}
+
+/// Compiles the rules.
+///
+/// # Errors
+///
+/// What is wrong with them.
+pub(crate) fn compile(rules: &[Rule]) -> Result<RuleSet, Invalid> {
+    let specs: Result<Vec<RuleSpec>, Invalid> = rules
+        .iter()
+        .enumerate()
+        .map(|(index, rule)| rule.spec(index))
+        .collect();
+    RuleSet::new(specs?).map_err(|error| {
+        let key = match (error.rule, error.key) {
+            (None, _) => "rule".to_owned(),
+            (Some(index), "") => format!("rule[{index}]"),
+            (Some(index), key) => format!("rule[{index}].{key}"),
+        };
+        Invalid::new(key, error.reason, error.hint)
+    })
+}
+
+/// Refuses rules that mean nothing, and names that are not distinct.
+pub(super) fn check(rules: &[Rule]) -> Result<(), Invalid> {
+    for (index, rule) in rules.iter().enumerate() {
+        let Some(name) = &rule.name else { continue };
+        let key = format!("rule[{index}].name");
+        Module::check_name(&key, name).map_err(|invalid| Invalid {
+            reason: format!("`{name}` is no name of a rule"),
+            ..invalid
+        })?;
+        let mut earlier = rules[..index].iter().enumerate();
+        if earlier.any(|(at, earlier)| earlier.name_at(at) == *name) {
+            return Err(Invalid::new(
+                key,
+                format!("an earlier rule has the name `{name}`"),
+                "give each a name of its own",
+            ));
+        }
+    }
+    compile(rules).map(|_| ())
+}
+
+/// Rules that decide nothing.
+pub(super) fn warnings(rules: &[Rule], listeners: &[Listener], access: &Access) -> Vec<Invalid> {
+    let Ok(set) = compile(rules) else {
+        return Vec::new();
+    };
+    let names: Vec<String> = listeners.iter().map(|it| it.address.to_string()).collect();
+    let modes = listeners.iter().map(|listener| listener.mode.mode());
+    let listeners: Vec<_> = names
+        .iter()
+        .zip(modes)
+        .filter_map(|(name, mode)| Some((name.as_str(), mode?.into())))
+        .collect();
+    let nets = |list: &[Cidr]| list.iter().map(Cidr::net).collect();
+    let clients = ClientRules {
+        allow: nets(&access.clients),
+        deny: nets(&access.deny_clients),
+    };
+    let surroundings = Surroundings {
+        listeners: &listeners,
+        clients: &clients,
+    };
+    let found = set.warnings(&surroundings).into_iter();
+    let worded = found.map(|warning| {
+        let at = |key: &str| format!("rule[{}].{key}", warning.rule);
+        match warning.kind {
+            WarningKind::NeverMatches(matcher) => Invalid::new(
+                at(matcher),
+                format!(
+                    "no request fits this: the rule `{}` does nothing",
+                    set.rules()[warning.rule].name
+                ),
+                "remove the rule, or this line of it",
+            ),
+            WarningKind::Hidden { by, action } => Invalid::new(
+                at(action.as_str()),
+                format!(
+                    "the rule `{}` before it decides this for all requests of this rule",
+                    set.rules()[by].name
+                ),
+                "move this rule in front of that one, or remove it",
+            ),
+        }
+    });
+    worded.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+use super::*;
+use crate::config::Config;
+
+fn config(rules: &str) -> Config {
+    let rules: Vec<Rule> = serde_json::from_str(rules).expect("rules");
+    let text = serde_json::to_string(&rules).expect("text");
+    let again: Vec<Rule> = serde_json::from_str(&text).expect("rules");
+    assert_eq!(again, rules);
+    Config {
+        rules,
+        ..Config::default()
+    }
+}
+
+fn check(rules: &str, expected: Option<&str>) {
+    let found = config(rules).validate().err();
+    let key = found.as_ref().map(|invalid| invalid.key_path.as_str());
+    assert_eq!(key, expected, "{rules}: {found:?}");
+}
+
+fn check_warnings(rules: &str, expected: &[&str]) {
+    let config = config(rules);
+    assert_eq!(config.validate(), Ok(()), "{rules}");
+    let found = config.warnings();
+    let keys: Vec<&str> = found.iter().map(|it| it.key_path.as_str()).collect();
+    assert_eq!(keys, expected, "{rules}: {found:?}");
+}
+
+#[test]
+fn rule_that_means_nothing_is_refused_at_its_key() {
+    check("[]", None);
+    check(r#"[{"bypass": true}]"#, None);
+    check("[{}]", Some("rule[0]"));
+    check(r#"[{"bypass": true}, {"host": ["a"]}]"#, Some("rule[1]"));
+    check(r#"[{"name": "a b", "bypass": true}]"#, Some("rule[0].name"));
+    check(
+        r#"[{"name": "rule-2", "bypass": true}, {"name": "rule-2", "bypass": true}]"#,
+        Some("rule[1].name"),
+    );
+    check(r#"[{"deny": ""}]"#, Some("rule[0].deny"));
+    check(
+        r#"[{"status": ["404"], "bypass": true}]"#,
+        Some("rule[0].bypass"),
+    );
+    check(
+        r#"[{"request": ["set Range: x"]}]"#,
+        Some("rule[0].request[0]"),
+    );
+    check(
+        r#"[{"response": ["set A: b", "remove ETag"]}]"#,
+        Some("rule[0].response[1]"),
+    );
+    check(
+        r#"[{"client": ["10.0.0.0/8"], "request": ["set A: b"]}]"#,
+        Some("rule[0].request"),
+    );
+    check(
+        r#"[{"client": ["10.0.0.0/8"], "request": ["set A: b"], "bypass": true}]"#,
+        None,
+    );
+}
+
+#[test]
+fn value_that_no_matcher_has_is_refused_with_its_form() {
+    let check = |rule: &str, expected: &str| {
+        let error = serde_json::from_str::<Rule>(rule)
+            .expect_err(rule)
+            .to_string();
+        assert!(error.contains(expected), "{rule}: {error}");
+    };
+    check(
+        r#"{"path": ["a"]}"#,
+        "`a` is no path of a rule: a path begins with `/`",
+    );
+    check(r#"{"path": ["/a?b"]}"#, "a path of a rule has no query");
+    check(r#"{"listener": ["lan"]}"#, "`lan` is no listener");
+    check(r#"{"method": ["get"]}"#, "expected one of `GET`");
+    check(r#"{"status": ["6xx"]}"#, "a status is three digits");
+    check(r#"{"content_type": ["*/*"]}"#, "a media type is written as");
+    check(
+        r#"{"request": ["drop A"]}"#,
+        "`drop A` is no change of a head",
+    );
+    check(
+        r#"{"response": ["set Via: x"]}"#,
+        "the proxy writes this field itself",
+    );
+    check(r#"{"lifetime": {}}"#, "unknown field `lifetime`");
+}
+
+#[test]
+fn rule_that_decides_nothing_is_named_in_a_warning() {
+    check_warnings(r#"[{"bypass": true}]"#, &[]);
+    check_warnings(
+        r#"[{"listener": ["gateway"], "bypass": true}]"#,
+        &["rule[0].listener"],
+    );
+    check_warnings(r#"[{"listener": ["127.0.0.1:3128"], "bypass": true}]"#, &[]);
+    check_warnings(
+        r#"[{"client": ["10.0.0.0/8"], "deny": "no"}]"#,
+        &["rule[0].client"],
+    );
+    check_warnings(
+        r#"[{"host": ["*.example.com"], "bypass": true},
+            {"host": ["www.example.com"], "bypass": false, "deny": "no"}]"#,
+        &["rule[1].bypass"],
+    );
+}

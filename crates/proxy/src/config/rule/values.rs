@@ -1,0 +1,181 @@
+//! What a rule's matchers and changes are written as.
+
+use crate::config::listener::Mode;
+use crate::config::route::HostPattern;
+use crate::config::values::address::parse_address;
+use crate::config::values::text::{BadValue, Form, choice, text_value};
+use std::fmt;
+use std::net::SocketAddr;
+use weir_extend::FieldRule;
+use weir_policy::rule::{ListenerPattern, PathPattern, StatusPattern, TypePattern};
+use weir_semantics::Method;
+
+/// All listeners of a mode, or the one at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleListener {
+    /// All of this mode.
+    Mode(Mode),
+    /// The one that is configured with this address.
+    At(SocketAddr),
+}
+
+impl RuleListener {
+    pub(super) fn pattern(self) -> ListenerPattern {
+        match self {
+            Self::Mode(mode) => ListenerPattern::Mode(mode.into()),
+            Self::At(address) => ListenerPattern::Named(address.to_string().into()),
+        }
+    }
+}
+
+impl std::str::FromStr for RuleListener {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        if let Ok(mode) = text.parse() {
+            return Ok(Self::Mode(mode));
+        }
+        parse_address(text).map(Self::At).map_err(|_| {
+            BadValue::new(format!(
+                "`{text}` is no listener: `forward`, `gateway`, or an address as a [[listener]] has it"
+            ))
+        })
+    }
+}
+
+impl fmt::Display for RuleListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mode(mode) => mode.fmt(f),
+            Self::At(address) => address.fmt(f),
+        }
+    }
+}
+
+text_value!(RuleListener);
+
+choice! {
+    /// A method that a rule names.
+    pub enum RuleMethod {
+        /// `GET`.
+        Get = "GET",
+        /// `HEAD`.
+        Head = "HEAD",
+        /// `POST`.
+        Post = "POST",
+        /// `PUT`.
+        Put = "PUT",
+        /// `DELETE`.
+        Delete = "DELETE",
+        /// `CONNECT`.
+        Connect = "CONNECT",
+        /// `OPTIONS`.
+        Options = "OPTIONS",
+        /// `PATCH`.
+        Patch = "PATCH",
+    }
+}
+
+impl RuleMethod {
+    pub(super) fn method(self) -> Method {
+        Method::parse(self.as_str())
+    }
+}
+
+/// Declares a value that a type of the policy reads and writes.
+macro_rules! of_policy {
+    ($(#[$meta:meta])* $Type:ident($inner:ty), $what:literal;) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $Type(pub(super) $inner);
+
+        impl std::str::FromStr for $Type {
+            type Err = BadValue;
+
+            fn from_str(text: &str) -> Result<Self, BadValue> {
+                text.parse().map(Self).map_err(|error| {
+                    BadValue::new(format!(concat!("`{}` is no ", $what, ": {}"), text, error))
+                })
+            }
+        }
+
+        impl fmt::Display for $Type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        text_value!($Type);
+    };
+}
+
+of_policy! {
+    /// A path prefix or a glob.
+    RulePath(PathPattern), "path of a rule";
+}
+
+of_policy! {
+    /// A status, or a class of them.
+    RuleStatus(StatusPattern), "status";
+}
+
+of_policy! {
+    /// A media type, or all of a kind.
+    RuleType(TypePattern), "media type";
+}
+
+/// A change of a head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldChange(pub(super) FieldRule);
+
+impl std::str::FromStr for FieldChange {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        FieldRule::parse(text)
+            .map(Self)
+            .map_err(|error| BadValue::new(format!("`{text}` is no change of a head: {error}")))
+    }
+}
+
+impl fmt::Display for FieldChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+text_value!(FieldChange);
+
+/// The form of single values, and of lists of them.
+macro_rules! forms {
+    ($($Type:ty, $one:literal, $many:literal;)+) => {$(
+        impl Form for $Type {
+            const FORM: &'static str = $one;
+        }
+
+        impl Form for Vec<$Type> {
+            const FORM: &'static str = $many;
+        }
+    )+};
+}
+
+forms! {
+    RuleListener, "\"forward\", \"gateway\" or an address",
+        "a list of listeners, such as [\"gateway\"] or [\"10.0.0.1:3128\"]";
+    RulePath, "a path prefix or a glob, such as \"/static\" or \"/**.deb\"",
+        "a list of path prefixes and globs, such as [\"/static\", \"/**.deb\"]";
+    RuleStatus, "a status or a class of them, such as \"404\" or \"5xx\"",
+        "a list of statuses and classes, such as [\"404\", \"5xx\"]";
+    RuleType, "a media type, such as \"text/html\" or \"image/*\"",
+        "a list of media types, such as [\"text/html\", \"image/*\"]";
+    FieldChange, "a change of a head, such as \"set X-Real-IP: {client}\"",
+        "a list of changes, such as [\"set X-Real-IP: {client}\", \"remove Cookie\"]";
+}
+
+impl Form for Vec<RuleMethod> {
+    const FORM: &'static str = "a list of methods, such as [\"GET\", \"HEAD\"]";
+}
+
+impl Form for Vec<HostPattern> {
+    const FORM: &'static str = "a list of hosts, such as [\"www.example.com\", \"*.example.com\"]";
+}
