@@ -340,6 +340,7 @@ fn compile_rules(config: &Config) -> Rules {
         heuristic: Heuristic {
             fraction_percent: config.cache.heuristic_fraction_percent,
             max: DeltaSeconds::from_secs(config.cache.heuristic_max.as_secs()),
+            assigned: None,
         },
         disconnected_stale_max: DISCONNECTED_STALE_MAX,
         set_cookie: config.cache.set_cookie,

@@ -468,6 +468,7 @@ fn described_storability_and_lifetime_agree_with_rfc_9111() {
             let none = Heuristic {
                 fraction_percent: 0,
                 max: DeltaSeconds::ZERO,
+                assigned: None,
             };
             match freshness_lifetime(&facts, NOW, &none) {
                 _ if !described.storable || facts.directives.needs_validation() => {

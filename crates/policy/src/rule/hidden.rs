@@ -65,8 +65,12 @@ impl RuleSet {
     fn hides(&self, rule: usize, action: Action, surroundings: &Surroundings<'_>) -> Option<usize> {
         let (before, from) = self.rules().split_at(rule);
         let mode_of = |name: &str| surroundings.mode_of(name);
+        // without statuses, a lifetime is not for errors
+        let is_for_errors = |rule: &RuleSpec| !rule.matchers.status.is_empty();
+        let only_for_errors = action == Action::Lifetime && is_for_errors(&from[0]);
         before.iter().position(|earlier| {
-            let decides = earlier.actions.has(action);
+            let decides =
+                earlier.actions.has(action) && (!only_for_errors || is_for_errors(earlier));
             decides && earlier.matchers.covers(&from[0].matchers, mode_of)
         })
     }
@@ -144,8 +148,9 @@ fn overlaps(net: &IpNet, clients: &ClientRules) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::spec::Denial;
+    use super::super::spec::{DefaultLifetime, Denial};
     use super::*;
+    use weir_semantics::DeltaSeconds;
 
     const FORWARD: [(&str, ListenerMode); 1] = [("lan", ListenerMode::Forward)];
     const GATEWAY: [(&str, ListenerMode); 1] = [("site", ListenerMode::Gateway)];
@@ -223,5 +228,21 @@ mod tests {
         });
         check([at("*.a.example"), denying], &FORWARD, &expected);
         check([rule(|_| {}), at("a.example")], &FORWARD, &expected);
+        let lifetime = |statuses: &'static [&'static str]| {
+            rule(move |it| {
+                it.actions.bypass = None;
+                it.actions.lifetime = Some(DefaultLifetime(DeltaSeconds(1)));
+                let parse = |text: &&str| text.parse().expect("a status");
+                it.matchers.status = statuses.iter().map(parse).collect();
+            })
+        };
+        check([lifetime(&[]), lifetime(&["404"])], &FORWARD, &[]);
+        let expected = [hidden(1, 0, Action::Lifetime)];
+        check(
+            [lifetime(&["4xx"]), lifetime(&["404"])],
+            &FORWARD,
+            &expected,
+        );
+        check([lifetime(&[]), lifetime(&[])], &FORWARD, &expected);
     }
 }

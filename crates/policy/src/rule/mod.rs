@@ -29,4 +29,4 @@ pub use matchers::{
 };
 pub use path::{GLOB_BYTES_MAX, GLOB_STARS_MAX, Glob, PREFIX_BYTES_MAX, PathError, PathPattern};
 pub use set::{Outcome, Place, RuleError, RuleSet};
-pub use spec::{Action, Actions, DENY_BYTES_MAX, Denial, RuleSpec};
+pub use spec::{Action, Actions, DENY_BYTES_MAX, DefaultLifetime, Denial, RuleSpec};

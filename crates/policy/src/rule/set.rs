@@ -8,7 +8,7 @@ use super::bits::{Bits, RULES_MAX};
 use super::clients::{CLIENT_NETS_MAX, ClientTable};
 use super::fields::FieldRules;
 use super::host_table::{HostTable, NameTable};
-use super::matchers::{ListenerPattern, Matchers, PATTERNS_MAX};
+use super::matchers::{ListenerPattern, Matchers, PATTERNS_MAX, StatusPattern};
 use super::spec::{Action, DENY_BYTES_MAX, Denial, RuleSpec};
 use crate::route::HostPattern;
 use alloc::boxed::Box;
@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 use weir_extend::ListenerMode;
-use weir_semantics::{HostName, Method};
+use weir_semantics::{DeltaSeconds, HostName, Method};
 
 /// The rules of a configuration.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub struct RuleSet {
     path_first: NameTable,
     /// Rules that say something of the response.
     of_response: Bits,
+    /// Rules that give lifetimes.
+    with_lifetime: Bits,
 }
 
 /// Whence a request comes, beside its target.
@@ -79,6 +81,10 @@ pub struct RuleError {
     pub hint: String,
 }
 
+/// Statuses whose responses are stored without a lifetime of their own: those of RFC 9110 §15.1, but
+/// for errors that one odd request can provoke, and parts, which are stored as 200.
+const STATUSES_STORED: [u16; 8] = [200, 203, 204, 300, 301, 308, 404, 410];
+
 const METHODS: usize = Method::Other as usize + 1;
 
 impl fmt::Display for RuleError {
@@ -116,6 +122,7 @@ impl RuleSet {
             path_open: Bits::NONE,
             path_first: NameTable::default(),
             of_response: select(&rules, Matchers::is_of_response),
+            with_lifetime: with_lifetime(&rules),
             rules: Vec::new(),
         };
         for (index, rule) in rules.iter().enumerate() {
@@ -246,6 +253,30 @@ impl RuleSet {
         }
     }
 
+    /// How long a response to a request for this target is fresh that does not say so itself, if a
+    /// rule says it. That depends on no client, so it holds for requests without one, and for those
+    /// of other nodes of a cluster. `host` and `path` as of [`RuleSet::matched`].
+    #[must_use]
+    pub fn lifetime(
+        &self,
+        mode: ListenerMode,
+        (host, path): (&[u8], &str),
+        status: u16,
+        content_type: &[u8],
+    ) -> Option<DeltaSeconds> {
+        if self.with_lifetime.is_empty() {
+            return None;
+        }
+        // a part is stored as the whole
+        let status = if status == 206 { 200 } else { status };
+        let of_mode = self.modes[mode as usize] & self.with_lifetime;
+        let matched = self.with_response(self.matched(of_mode, host, path), status, content_type);
+        let gives = |rule: &&RuleSpec| status < 400 || !rule.matchers.status.is_empty();
+        let mut rules = matched.iter().map(|rule| &self.rules[rule]);
+        let rule = rules.find(gives)?;
+        rule.actions.lifetime.map(|lifetime| lifetime.0)
+    }
+
     /// Whether one of the `matched` rules may change a response.
     #[must_use]
     pub fn may_change_response(&self, matched: Bits) -> bool {
@@ -261,6 +292,12 @@ impl RuleSet {
         let response = actions.find_map(|it| it.response.as_ref());
         response.filter(|rules| !rules.is_empty())
     }
+}
+
+fn with_lifetime(rules: &[RuleSpec]) -> Bits {
+    let rules = rules.iter().enumerate();
+    let selected = rules.filter(|(_, rule)| rule.actions.lifetime.is_some());
+    selected.map(|(index, _)| index).collect()
 }
 
 fn select(rules: &[RuleSpec], is_for: impl Fn(&Matchers) -> bool) -> Bits {
@@ -315,22 +352,40 @@ fn check_rule((index, rule): (usize, &RuleSpec)) -> Result<(), RuleError> {
         let reason = format!("{length} values, more than {PATTERNS_MAX}");
         return error(key, reason, "make two rules of it");
     }
-    let Some(first) = actions.iter().next() else {
+    if actions.iter().next().is_none() {
         let words = Action::ALL.map(|action| format!("`{}`", action.as_str()));
         let hint = format!("give it an action: {}", words.join(", "));
         return error("", "the rule does nothing".into(), &hint);
-    };
+    }
     let key = if matchers.status.is_empty() {
         "content_type"
     } else {
         "status"
     };
-    if matchers.is_of_response() && first.is_of_request() {
+    let of_request = actions.iter().find(|action| action.is_of_request());
+    if let (true, Some(action)) = (matchers.is_of_response(), of_request) {
         let reason = format!(
             "`{}` is decided before there is a response: the rule cannot depend on `{key}`",
-            first.as_str()
+            action.as_str()
         );
-        return error(first.as_str(), reason, "make two rules of it");
+        return error(action.as_str(), reason, "make two rules of it");
+    }
+    let of_storing = actions.iter().find(|action| action.is_of_storing());
+    if let (Some(key), Some(action)) = (matchers.of_client(), of_storing) {
+        let reason = format!(
+            "`{}` decides what is stored, which is for all clients: the rule cannot depend on `{key}`",
+            action.as_str()
+        );
+        return error(action.as_str(), reason, "make two rules of it");
+    }
+    let has_default = |status: &StatusPattern| STATUSES_STORED.iter().any(|it| status.matches(*it));
+    if actions.has(Action::Lifetime)
+        && let Some(status) = matchers.status.iter().find(|status| !has_default(status))
+    {
+        let reason = format!(
+            "a response with status {status} is stored only if it gives its lifetime itself (RFC 9111 §4.2.2)"
+        );
+        return error("status", reason, "leave it out, or make two rules of it");
     }
     if let (Some(key), true) = (matchers.of_client(), actions.has(Action::Request)) {
         let reason = format!(

@@ -3,7 +3,7 @@
 use super::fields::FieldRules;
 use super::matchers::Matchers;
 use alloc::boxed::Box;
-use weir_semantics::words;
+use weir_semantics::{DeltaSeconds, words};
 
 /// Most bytes of the text with which a request is denied.
 pub const DENY_BYTES_MAX: usize = 512;
@@ -27,11 +27,19 @@ pub struct Actions {
     pub deny: Option<Denial>,
     /// Send the request past the cache: nothing is looked up, and nothing is stored.
     pub bypass: Option<bool>,
+    /// How long a response is fresh that does not say it itself, but permits the cache to say it
+    /// (RFC 9111 §4.2.2). Without statuses among the matchers, of responses below 400 alone: an
+    /// error is not kept because successes are.
+    pub lifetime: Option<DefaultLifetime>,
     /// Changes of the request, before anything is decided by its fields.
     pub request: Option<FieldRules>,
     /// Changes of the response for its client, behind the store and all modules.
     pub response: Option<FieldRules>,
 }
+
+/// The freshness lifetime of responses that do not give one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultLifetime(pub DeltaSeconds);
 
 /// Whether requests are denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +58,8 @@ words! {
         Deny = "deny",
         /// The request is sent past the cache.
         Bypass = "bypass",
+        /// A response without a lifetime is fresh for a time.
+        Lifetime = "lifetime",
         /// The request is changed.
         Request = "request",
         /// The response is changed for its client.
@@ -58,10 +68,16 @@ words! {
 }
 
 impl Action {
+    /// Whether it decides what is stored, for all clients.
+    #[must_use]
+    pub const fn is_of_storing(self) -> bool {
+        matches!(self, Self::Lifetime)
+    }
+
     /// Whether it is decided before there is a response.
     #[must_use]
     pub const fn is_of_request(self) -> bool {
-        !matches!(self, Self::Response)
+        !matches!(self, Self::Response | Self::Lifetime)
     }
 }
 
@@ -72,6 +88,7 @@ impl Actions {
         match action {
             Action::Deny => self.deny.is_some(),
             Action::Bypass => self.bypass.is_some(),
+            Action::Lifetime => self.lifetime.is_some(),
             Action::Request => self.request.is_some(),
             Action::Response => self.response.is_some(),
         }

@@ -67,6 +67,7 @@ pub(crate) const RULES: Rules = Rules {
     heuristic: Heuristic {
         fraction_percent: 10,
         max: DeltaSeconds(86_400),
+        assigned: None,
     },
     disconnected_stale_max: DeltaSeconds(100),
     set_cookie: SetCookieRule::Permitted,

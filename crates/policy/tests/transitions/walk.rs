@@ -46,6 +46,7 @@ const RULES: Rules = Rules {
     heuristic: Heuristic {
         fraction_percent: 10,
         max: DeltaSeconds(86_400),
+        assigned: None,
     },
     disconnected_stale_max: DeltaSeconds(3600),
     set_cookie: SetCookieRule::Permitted,

@@ -14,7 +14,7 @@ use crate::send::heads::stored_fields;
 use crate::worker::core::Worker;
 use std::sync::Arc;
 use weir_measure::Metric;
-use weir_policy::{Digest, StoredFacts, Update};
+use weir_policy::{Digest, Rules, StoredFacts, Update};
 use weir_semantics::{
     FieldLine, Fits, Known, MergedFields, ResponseFacts, StoredValidators, TargetedFields,
     identify, line_named, merge, parse_http_date,
@@ -79,6 +79,12 @@ impl<'a> Merging<'a> {
             fits: self.fits,
             changes_vary: self.merged.changes_vary,
         }
+    }
+
+    /// The rules of storing for the merged response.
+    pub(crate) fn rules(&self, exchange: &RequestState) -> Rules {
+        let content_type = line_named(&self.merged.stored, "content-type");
+        exchange.storing_rules(self.stored.facts.status, content_type)
     }
 
     /// Stores the merged response in the place of the stored one, if that was not forgotten
@@ -180,7 +186,7 @@ impl<'a> Merging<'a> {
                 &self.facts,
                 exchange.tx.request_time(),
                 now,
-                &exchange.settings.rules.heuristic,
+                &self.rules(exchange).heuristic,
             )
             .transformed(stored.facts.is_transformed),
             entity_tag: line_named(fields, "etag").map(Into::into),

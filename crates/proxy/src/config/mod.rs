@@ -37,7 +37,9 @@ pub use route::parent::{Direct, Parent, ParentKind};
 pub use route::probe::Probe;
 pub use route::{HostPattern, PathPrefix, Route};
 pub(crate) use route::{balancing, parent};
-pub use rule::{FieldChange, Rule, RuleListener, RuleMethod, RulePath, RuleStatus, RuleType};
+pub use rule::{
+    FieldChange, Rule, RuleLifetime, RuleListener, RuleMethod, RulePath, RuleStatus, RuleType,
+};
 pub use setting::Setting;
 pub use setting::invalid::Invalid;
 pub use values::address::{AdminAddress, DnsServer, parse_address};

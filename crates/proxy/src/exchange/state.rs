@@ -35,7 +35,7 @@ use weir_policy::fetch::ReadAhead;
 use weir_policy::route::DigestVersion;
 use weir_policy::rule::Bits;
 use weir_policy::{
-    Digest, Event, Forwarding, Missing, Phase, Phases, Serving, StoredFacts, Transaction,
+    Digest, Event, Forwarding, Missing, Phase, Phases, Rules, Serving, StoredFacts, Transaction,
 };
 use weir_semantics::Timestamp;
 use weir_store::{DiskVariants, ExpectedResponse, StoredResponse};
@@ -188,6 +188,19 @@ impl RequestState {
         let (host, path) = (self.request.host.as_bytes(), self.request.path_and_query());
         self.modules = RequestModules::of(&self.settings.modules, host, path);
         self
+    }
+
+    /// The rules of storing for a response with this status and Content-Type to it.
+    pub(crate) fn storing_rules(&self, status: u16, content_type: Option<&[u8]>) -> Rules {
+        let mut rules = self.settings.rules;
+        let target = (self.request.host.as_bytes(), self.request.path_and_query());
+        rules.heuristic.assigned = self.settings.operator_rules.lifetime(
+            self.request.mode.into(),
+            target,
+            status,
+            content_type.unwrap_or_default(),
+        );
+        rules
     }
 
     /// Whether a rule of the operator has it bypass the cache.

@@ -36,6 +36,9 @@ pub struct Heuristic {
     pub fraction_percent: u8,
     /// The longest lifetime that is guessed.
     pub max: DeltaSeconds,
+    /// The lifetime that the operator gives such responses, in place of a guess, with or without
+    /// `Last-Modified`: the RFC leaves the heuristic to the cache.
+    pub assigned: Option<DeltaSeconds>,
 }
 
 impl Default for Heuristic {
@@ -45,6 +48,7 @@ impl Default for Heuristic {
         Self {
             fraction_percent: 10,
             max: DeltaSeconds(86_400),
+            assigned: None,
         }
     }
 }
@@ -74,13 +78,23 @@ pub fn freshness_lifetime(
     match (res.expires, res.last_modified) {
         (Some(Expires::At(expires)), _) => Lifetime::Explicit(expires.since(date_value)),
         (Some(Expires::Invalid), _) => Lifetime::Explicit(DeltaSeconds::ZERO),
-        (None, Some(last_modified)) if heuristic_permitted(res) => {
-            let unchanged = u64::from(date_value.since(last_modified).0);
-            let guess =
-                DeltaSeconds::from_secs(unchanged * u64::from(heuristic.fraction_percent) / 100);
-            Lifetime::Heuristic(guess.min(heuristic.max))
+        (None, _) if !heuristic_permitted(res) => Lifetime::None,
+        (None, last_modified) => heuristic.lifetime(date_value, last_modified),
+    }
+}
+
+impl Heuristic {
+    /// The lifetime of a response that permits a heuristic.
+    fn lifetime(&self, date_value: Timestamp, last_modified: Option<Timestamp>) -> Lifetime {
+        if let Some(assigned) = self.assigned {
+            return Lifetime::Heuristic(assigned);
         }
-        (None, _) => Lifetime::None,
+        let guess = last_modified.map(|last_modified| {
+            let unchanged = u64::from(date_value.since(last_modified).0);
+            let guess = DeltaSeconds::from_secs(unchanged * u64::from(self.fraction_percent) / 100);
+            guess.min(self.max)
+        });
+        guess.map_or(Lifetime::None, Lifetime::Heuristic)
     }
 }
 
@@ -139,6 +153,34 @@ mod tests {
 
     const fn heuristic(seconds: u32) -> Lifetime {
         Lifetime::Heuristic(DeltaSeconds(seconds))
+    }
+
+    #[test]
+    fn assigned_lifetime_takes_the_place_of_a_guess_and_of_nothing_else() {
+        let assigned = Heuristic {
+            assigned: Some(DeltaSeconds(7)),
+            ..Heuristic::default()
+        };
+        let check = |status: u16, lines: &[(&str, &str)], expected: Lifetime| {
+            let fields = lines.iter();
+            let fields = fields.map(|(name, value)| FieldLine::new(name, value.as_bytes()));
+            let fields: Vec<_> = fields.collect();
+            let facts = ResponseFacts::gather(status, &fields, DATE);
+            let found = freshness_lifetime(&facts, DATE, &assigned);
+            assert_eq!(found, expected, "{status} {lines:?}");
+        };
+        let modified = ("Last-Modified", "Sun, 06 Nov 1994 08:49:27 GMT");
+        check(200, &[], heuristic(7));
+        check(200, &[modified], heuristic(7));
+        check(404, &[], heuristic(7));
+        check(302, &[modified], Lifetime::None);
+        check(302, &[("Cache-Control", "public")], heuristic(7));
+        check(
+            200,
+            &[("Cache-Control", "max-age=3"), modified],
+            explicit(3),
+        );
+        check(200, &[("Expires", "0")], explicit(0));
     }
 
     #[test]

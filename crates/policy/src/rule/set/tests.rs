@@ -1,6 +1,6 @@
 use super::*;
 use crate::route::Scope;
-use crate::rule::{Actions, Message, parse_fields};
+use crate::rule::{Actions, DefaultLifetime, Message, parse_fields};
 
 /// Cases for the naive model.
 const CASES: u32 = 100_000;
@@ -134,6 +134,14 @@ fn random_rule(random: &mut Random) -> RuleSpec {
     if of_request && number & 4 != 0 && rule.matchers.of_client().is_none() {
         rule.actions.request = Some(fields(Message::Request, number));
     }
+    let has_no_error = |it: &StatusPattern| !it.matches(500);
+    if number & 64 != 0
+        && rule.matchers.of_client().is_none()
+        && rule.matchers.status.iter().all(has_no_error)
+    {
+        let seconds = u32::try_from(number % 1000).expect("a small number");
+        rule.actions.lifetime = Some(DefaultLifetime(DeltaSeconds(seconds)));
+    }
     if number & 8 != 0 || rule.actions.iter().next().is_none() {
         rule.actions.response = Some(fields(Message::Response, number));
     }
@@ -240,6 +248,22 @@ fn check_case(set: &RuleSet, rules: &[RuleSpec], case: &Case, what: &str) {
         response,
         "{what}"
     );
+    let of_target = Case {
+        // of no client
+        client: IpAddr::V4(core::net::Ipv4Addr::UNSPECIFIED),
+        ..*case
+    };
+    let mut giving = rules.iter().filter(|rule| {
+        let matchers = &rule.matchers;
+        rule.actions.lifetime.is_some()
+            && of_target.fits(matchers)
+            && of_target.fits_response(matchers)
+            && (case.status < 400 || !matchers.status.is_empty())
+    });
+    let expected = giving.next().and_then(|rule| rule.actions.lifetime);
+    let target = (case.host.as_bytes(), case.path);
+    let lifetime = set.lifetime(case.mode, target, case.status, content_type);
+    assert_eq!(lifetime.map(DefaultLifetime), expected, "{what}");
     assert!(
         response.is_none() || set.may_change_response(matched),
         "{what}"
@@ -298,6 +322,41 @@ fn rule_that_means_nothing_is_refused_at_its_key() {
     let error = RuleSet::new((0..=RULES_MAX).map(|_| bypassing()).collect());
     assert_eq!(error.expect_err("a refusal").rule, None);
     assert!(RuleSet::new((0..RULES_MAX).map(|_| bypassing()).collect()).is_ok());
+}
+
+#[test]
+fn lifetime_is_for_statuses_that_are_stored_without_one_and_for_all_clients() {
+    let rule = |change: &dyn Fn(&mut Matchers)| {
+        let mut rule = RuleSpec::default();
+        rule.actions.lifetime = Some(DefaultLifetime(DeltaSeconds(60)));
+        change(&mut rule.matchers);
+        RuleSet::new([rule].into())
+    };
+    let refused = |change: &dyn Fn(&mut Matchers)| rule(change).expect_err("a refusal").key;
+    for status in ["500", "5xx", "302", "405"] {
+        assert_eq!(
+            refused(&|it| it.status = parsed(&[status])),
+            "status",
+            "{status}"
+        );
+    }
+    assert_eq!(
+        refused(&|it| it.client = parsed(&["10.0.0.0/8"])),
+        "lifetime"
+    );
+    assert_eq!(refused(&|it| it.method = [Method::Get].into()), "lifetime");
+    let lifetime = |set: &RuleSet, status: u16| {
+        set.lifetime(ListenerMode::Forward, (b"a.example", "/"), status, b"")
+    };
+    let given = Some(DeltaSeconds(60));
+    let all = rule(&|_| {}).expect("a rule");
+    for (status, expected) in [(200, given), (206, given), (301, given), (404, None)] {
+        assert_eq!(lifetime(&all, status), expected, "{status}");
+    }
+    let missing = rule(&|it| it.status = parsed(&["4xx"])).expect("a rule");
+    for (status, expected) in [(200, None), (404, given)] {
+        assert_eq!(lifetime(&missing, status), expected, "{status}");
+    }
 }
 
 /// What the origin answers to a changed request must not be given to clients whose requests are

@@ -8,15 +8,17 @@ use crate::config::access::Access;
 use crate::config::listener::Listener;
 use crate::config::module::Module;
 use crate::config::route::HostPattern;
-use crate::config::setting::Setting;
 use crate::config::setting::invalid::Invalid;
+use crate::config::setting::{Setting, check_range};
 use crate::config::values::cidr::Cidr;
+use crate::config::values::time::span::Span;
 use serde::{Deserialize, Serialize};
 use weir_policy::destination::ClientRules;
 use weir_policy::rule::{
-    Actions, Denial, FieldRules, FieldRulesError, Matchers, Message, RuleSet, RuleSpec,
-    Surroundings, WarningKind,
+    Actions, DefaultLifetime, Denial, FieldRules, FieldRulesError, Matchers, Message, RuleSet,
+    RuleSpec, Surroundings, WarningKind,
 };
+use weir_semantics::DeltaSeconds;
 
 /// One `[[rule]]` table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +54,9 @@ pub struct Rule {
     /// Whether requests bypass the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bypass: Option<bool>,
+    /// How long responses are fresh that do not say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifetime: Option<RuleLifetime>,
     /// Changes of requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Vec<FieldChange>>,
@@ -59,6 +64,17 @@ pub struct Rule {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Vec<FieldChange>>,
 }
+
+/// How long responses are fresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleLifetime {
+    /// Those that do not give a lifetime themselves.
+    pub default: Span,
+}
+
+/// No lifetime, and ten years: longer than what anybody waits for.
+const LIFETIMES: [Span; 2] = [Span::ZERO, Span::from_days(3650)];
 
 impl Rule {
     pub(super) fn settings() -> Vec<Setting> {
@@ -111,13 +127,13 @@ impl Rule {
             Setting::new::<Vec<RuleStatus>>(
                 "rule[].status",
                 &[
-                    "Statuses of responses, as they are sent to the client. Only `response` can depend on them.",
+                    "Statuses of responses: for `response` as they are sent to the client, for `lifetime` as they are stored. Only `response` and `lifetime` can depend on them.",
                 ],
             ),
             Setting::new::<Vec<RuleType>>(
                 "rule[].content_type",
                 &[
-                    "Media types of responses, without parameters. Only `response` can depend on them.",
+                    "Media types of responses, without parameters. Only `response` and `lifetime` can depend on them.",
                 ],
             ),
         ]
@@ -139,6 +155,15 @@ impl Rule {
                     "Whether requests bypass the cache: nothing is looked up or stored for them. What is stored stays.",
                 ],
             ),
+            Setting::new::<Span>(
+                "rule[].lifetime.default",
+                &[
+                    "How long a response is fresh that has neither max-age, s-maxage nor Expires, in place of the guess by Last-Modified, as",
+                    "RFC 9111 section 4.2.2 permits. Without `status`, only statuses below 400; 404 and 410 if `status` names them. What forbids",
+                    "to store a response stays in force. A rule with it cannot depend on client, method or one listener: what is stored is for all.",
+                ],
+            )
+            .within(&LIFETIMES[0], &LIFETIMES[1]),
             Setting::new::<Vec<FieldChange>>(
                 "rule[].request",
                 &[
@@ -195,6 +220,9 @@ impl Rule {
                     text => Denial::Text(text.into()),
                 }),
                 bypass: self.bypass,
+                lifetime: self.lifetime.map(|lifetime| {
+                    DefaultLifetime(DeltaSeconds::from_secs(lifetime.default.as_secs()))
+                }),
                 request: fields("request", Message::Request, &self.request)?,
                 response: fields("response", Message::Response, &self.response)?,
             },
@@ -231,6 +259,10 @@ pub(crate) fn compile(rules: &[Rule]) -> Result<RuleSet, Invalid> {
 /// Refuses rules that mean nothing, and names that are not distinct.
 pub(super) fn check(rules: &[Rule]) -> Result<(), Invalid> {
     for (index, rule) in rules.iter().enumerate() {
+        if let Some(lifetime) = &rule.lifetime {
+            let key = format!("rule[{index}].lifetime.default");
+            check_range(&key, &lifetime.default, &LIFETIMES[0], &LIFETIMES[1])?;
+        }
         let Some(name) = &rule.name else { continue };
         let key = format!("rule[{index}].name");
         Module::check_name(&key, name).map_err(|invalid| Invalid {

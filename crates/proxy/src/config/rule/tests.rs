@@ -43,6 +43,22 @@ fn rule_that_means_nothing_is_refused_at_its_key() {
         Some("rule[0].bypass"),
     );
     check(
+        r#"[{"lifetime": {"default": "11000d"}}]"#,
+        Some("rule[0].lifetime.default"),
+    );
+    check(
+        r#"[{"method": ["GET"], "lifetime": {"default": "1d"}}]"#,
+        Some("rule[0].lifetime"),
+    );
+    check(
+        r#"[{"status": ["404", "500"], "lifetime": {"default": "1d"}}]"#,
+        Some("rule[0].status"),
+    );
+    check(
+        r#"[{"status": ["404"], "listener": ["forward"], "lifetime": {"default": "1d"}}]"#,
+        None,
+    );
+    check(
         r#"[{"request": ["set Range: x"]}]"#,
         Some("rule[0].request[0]"),
     );
@@ -85,7 +101,12 @@ fn value_that_no_matcher_has_is_refused_with_its_form() {
         r#"{"response": ["set Via: x"]}"#,
         "the proxy writes this field itself",
     );
-    check(r#"{"lifetime": {}}"#, "unknown field `lifetime`");
+    check(r#"{"lifetime": {}}"#, "missing field `default`");
+    check(
+        r#"{"lifetime": {"forced": "1h"}}"#,
+        "unknown field `forced`",
+    );
+    check(r#"{"stale_for": "1h"}"#, "unknown field `stale_for`");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::settings::hierarchy::ProxyOutcome;
 use std::sync::Arc;
 use weir_net::http::ReceivedHead;
 use weir_policy::{Command, Commands, Event};
-use weir_semantics::{Fits, ProxyError, ResponseFacts};
+use weir_semantics::{Fits, ProxyError, ResponseFacts, line_named};
 use weir_wire::LineBuffer;
 
 /// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of
@@ -110,7 +110,11 @@ impl Download<'_, '_> {
             Some(merging) => Event::Update(merging.update(&facts)),
             None => Event::Response(&facts),
         };
-        let commands = exchange.tx.handle(now, &settings.rules, event);
+        let rules = match &merging {
+            Some(merging) => merging.rules(exchange),
+            None => exchange.storing_rules(head.status, line_named(head.fields, "content-type")),
+        };
+        let commands = exchange.tx.handle(now, &rules, event);
         // an answer to a request that is not whole ends the connection, and says so (RFC 9112 §9.3)
         if sending.get() != Sending::Done
             && let Some(client) = to_client

@@ -18,7 +18,7 @@ use weir_extend::{
 use weir_policy::catalog::Refusal;
 use weir_policy::verdict::{NotStored, Storing};
 use weir_policy::{Command, Event, Missing, StoredFacts, Transaction};
-use weir_semantics::{FieldLine, ResponseFacts};
+use weir_semantics::{FieldLine, ResponseFacts, line_named};
 use weir_wire::{BodyLength, ResponseHead, Version};
 
 /// How long an injection may take: it holds room of the store that others would use.
@@ -88,7 +88,9 @@ fn judge(
     response: &ResponseHead<'_, '_>,
 ) -> Result<StoredFacts, StoredError> {
     let (worker, settings) = (&context.worker, &context.settings);
-    let (now, rules) = (worker.now(), &settings.rules);
+    let now = worker.now();
+    let content_type = line_named(response.fields, "content-type");
+    let rules = &exchange.storing_rules(response.status, content_type);
     let targeted = settings.targeted(exchange.request.mode);
     let facts = ResponseFacts::gather(response.status, response.fields, now.wall)
         .targeted(response.fields, targeted);
