@@ -64,6 +64,12 @@ macro_rules! labels {
 }
 
 labels! {
+    /// How a rule of the operator departs from RFC 9111.
+    RuleDeviation {
+        /// A directive of the request was ignored (`rule[].ignore`).
+        RequestDirective = "request-directive",
+    }
+
     /// How a request was answered: `hit`, the forward reasons of RFC 9211 §2.2, `collapsed` (§2.6),
     /// and what never reached the cache.
     Verdict {

@@ -40,8 +40,8 @@ pub use histogram::{Histogram, HistogramSnapshot, OCTAVES, RESPONSE_TIME_HELP, o
 pub use label::{
     Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome, Joined, Label,
     Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason, PeerRefusal, ReloadOutcome,
-    RequestPhase, Reuse, RouteChoice, Source, StatusClass, Supply, Unrecorded, Verdict, WaitEnd,
-    WaitReason,
+    RequestPhase, Reuse, RouteChoice, RuleDeviation, Source, StatusClass, Supply, Unrecorded,
+    Verdict, WaitEnd, WaitReason,
 };
 pub use merge::Merge;
 pub use metric::{Family, Kind, LabelSet, Metric, SLOTS};

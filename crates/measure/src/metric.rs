@@ -7,8 +7,8 @@
 use crate::label::{
     Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome, Joined, Label,
     Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason, PeerRefusal, ReloadOutcome,
-    RequestPhase, Reuse, RouteChoice, StatusClass, Supply, Unrecorded, Verdict, WaitEnd,
-    WaitReason,
+    RequestPhase, Reuse, RouteChoice, RuleDeviation, StatusClass, Supply, Unrecorded, Verdict,
+    WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -461,6 +461,9 @@ table! {
     // --- rules of the operator -------------------------------------------------------------------
     /// Requests that a rule of the operator has denied (`rule[].deny`).
     RuleDenied, Counter, "weir_rule_denied_total", "requests";
+    /// Requests that a stored response answers because a rule of the operator departs from RFC
+    /// 9111, by how.
+    RuleDeviations(what: RuleDeviation), Counter, "weir_rule_deviations_total", "requests";
 
     // --- the house -------------------------------------------------------------------------------
     /// Access log lines dropped because the queue was full or the destination failed.

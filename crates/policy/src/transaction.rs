@@ -81,9 +81,11 @@ pub use update::Update;
 use crate::judge::{Judgement, judge};
 use crate::now::Now;
 use crate::stored::StoredFacts;
-use crate::verdict::{Handling, Hit, NotStored, RefuseReason, StaleReason, Storing, Verdict};
+use crate::verdict::{
+    Deviation, Handling, Hit, NotStored, RefuseReason, StaleReason, Storing, Verdict,
+};
 use weir_semantics::{
-    DeltaSeconds, Fwd, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp,
+    DeltaSeconds, Fwd, Heuristic, Method, RequestDirectives, RequestFacts, ResponseFacts, Timestamp,
 };
 
 /// The rules a transaction is decided by; a snapshot of the configuration.
@@ -218,7 +220,20 @@ impl Transaction {
 
     /// What was found came from disk.
     pub fn found_on_disk(&mut self) {
-        self.verdict.from_disk = true;
+        self.verdict.marks = self.verdict.marks.from_disk();
+    }
+
+    /// A rule of the operator has directives of the request ignored, which came with `original`.
+    /// Notes it if `stored`, which answers it, would not have answered it so.
+    pub fn ignored(&mut self, now: Now, original: &RequestDirectives, stored: &StoredFacts) {
+        let is_answered = matches!(
+            self.verdict.handling,
+            Handling::Hit(_) | Handling::Collapsed(_)
+        );
+        if is_answered && matches!(judge(now, original, stored), Judgement::Forward(_)) {
+            let marks = self.verdict.marks;
+            self.verdict.marks = marks.deviating(Deviation::RequestDirective);
+        }
     }
 
     /// What was found may have been purged: its facts are those of what must be validated.

@@ -4,6 +4,10 @@
 //! the counters and the simulator's tables take their words from here, so that they cannot
 //! disagree.
 
+mod marks;
+
+pub use marks::{Deviation, Marks};
+
 use crate::catalog::Refusal;
 use weir_semantics::{CacheStatus, DecidedBy, Fwd, NotStorable, words};
 
@@ -21,6 +25,15 @@ pub const MAY_BE_PURGED: (&str, &str) = (
      purges, or has missed purges. It is validated before each use, however fresh it is.",
 );
 
+/// The detail of a request that a stored response answers because a rule of the operator departs
+/// from RFC 9111, and its meaning.
+pub const BY_RULE: (&str, &str) = (
+    "rule",
+    "A rule of the operator has a stored response answer the request, which RFC 9111 would not \
+     permit without it; `weir_rule_deviations_total` says how. Or a rule denies the request, or has \
+     it bypass the cache.",
+);
+
 /// What happened to one request, complete when its transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -35,8 +48,8 @@ pub struct Verdict {
     pub storing: Option<Storing>,
     /// Freshness left in seconds, negative when stale (RFC 9211 §2.5); set on hits.
     pub ttl: Option<i64>,
-    /// Whether the stored response, or its content, came from disk and not from memory.
-    pub from_disk: bool,
+    /// What else is to be said of a stored response that answers it.
+    pub marks: Marks,
     /// Whether the stored response may have been purged, so that it is validated although it is
     /// fresh.
     pub may_be_purged: bool,
@@ -200,7 +213,7 @@ impl Verdict {
             decided_by: DecidedBy::CacheControl,
             storing: None,
             ttl: None,
-            from_disk: false,
+            marks: Marks::NONE,
             may_be_purged: false,
         }
     }
@@ -247,13 +260,15 @@ impl Verdict {
         }
     }
 
-    /// The finer reason: of the handling, else that a hit came from disk or that what is stored may
+    /// The finer reason: that a rule of the operator has a stored response answer that would not, else
+    /// that of the handling, else that a hit came from disk or that what is stored may
     /// have been purged, else why the response was not stored.
     #[must_use]
     pub const fn detail(&self) -> Option<&'static str> {
         match (self.handling.detail(), self.handling, self.storing) {
+            _ if self.marks.is_by_rule() => Some(BY_RULE.0),
             (Some(detail), ..) => Some(detail),
-            (None, Handling::Hit(_), _) if self.from_disk => Some(FROM_DISK.0),
+            (None, Handling::Hit(_), _) if self.marks.is_from_disk() => Some(FROM_DISK.0),
             (None, Handling::Forward(Fwd::Stale), _) if self.may_be_purged => Some(MAY_BE_PURGED.0),
             (None, _, Some(Storing::NotStored(why))) => Some(why.as_str()),
             (None, ..) => None,

@@ -4,6 +4,8 @@ mod support;
 
 #[path = "rules/denied.rs"]
 mod denied;
+#[path = "rules/ignored.rs"]
+mod ignored;
 #[path = "rules/lifetime.rs"]
 mod lifetime;
 #[path = "rules/requests.rs"]

@@ -13,6 +13,7 @@ mod clients;
 mod fields;
 mod hidden;
 mod host_table;
+mod ignored;
 mod matchers;
 mod path;
 mod set;
@@ -24,6 +25,7 @@ pub use fields::{
     FIELDS_MAX, FieldRules, FieldRulesError, Message, VALUE_BYTES_MAX, Values, parse_fields,
 };
 pub use hidden::{RuleWarning, Surroundings, WarningKind};
+pub use ignored::{IgnoredDirective, RequestIgnored};
 pub use matchers::{
     ListenerPattern, Matchers, PATTERNS_MAX, PatternError, StatusPattern, TypePattern,
 };

@@ -8,6 +8,7 @@ use super::bits::{Bits, RULES_MAX};
 use super::clients::{CLIENT_NETS_MAX, ClientTable};
 use super::fields::FieldRules;
 use super::host_table::{HostTable, NameTable};
+use super::ignored::RequestIgnored;
 use super::matchers::{ListenerPattern, Matchers, PATTERNS_MAX, StatusPattern};
 use super::spec::{Action, DENY_BYTES_MAX, Denial, RuleSpec};
 use crate::route::HostPattern;
@@ -64,6 +65,8 @@ pub struct Outcome<'r> {
     pub deny: Option<&'r str>,
     /// It is sent past the cache.
     pub bypass: bool,
+    /// Directives that are ignored.
+    pub ignored: RequestIgnored,
     /// Changes of its head.
     pub request: Option<&'r FieldRules>,
 }
@@ -247,6 +250,7 @@ impl RuleSet {
                 Some(Denial::Off) | None => None,
             },
             bypass: is_for_some || actions().find_map(|it| it.bypass).unwrap_or(false),
+            ignored: actions().find_map(|it| it.ignore).unwrap_or_default(),
             request: changing
                 .and_then(|rule| rule.actions.request.as_ref())
                 .filter(|rules| !rules.is_empty()),

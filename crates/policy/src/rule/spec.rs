@@ -1,6 +1,7 @@
 //! One rule as it is configured.
 
 use super::fields::FieldRules;
+use super::ignored::RequestIgnored;
 use super::matchers::Matchers;
 use alloc::boxed::Box;
 use weir_semantics::{DeltaSeconds, words};
@@ -27,6 +28,8 @@ pub struct Actions {
     pub deny: Option<Denial>,
     /// Send the request past the cache: nothing is looked up, and nothing is stored.
     pub bypass: Option<bool>,
+    /// Directives of the request that are ignored when a response is chosen.
+    pub ignore: Option<RequestIgnored>,
     /// How long a response is fresh that does not say it itself, but permits the cache to say it
     /// (RFC 9111 §4.2.2). Without statuses among the matchers, of responses below 400 alone: an
     /// error is not kept because successes are.
@@ -58,6 +61,8 @@ words! {
         Deny = "deny",
         /// The request is sent past the cache.
         Bypass = "bypass",
+        /// Directives are ignored.
+        Ignore = "ignore",
         /// A response without a lifetime is fresh for a time.
         Lifetime = "lifetime",
         /// The request is changed.
@@ -88,6 +93,7 @@ impl Actions {
         match action {
             Action::Deny => self.deny.is_some(),
             Action::Bypass => self.bypass.is_some(),
+            Action::Ignore => self.ignore.is_some(),
             Action::Lifetime => self.lifetime.is_some(),
             Action::Request => self.request.is_some(),
             Action::Response => self.response.is_some(),

@@ -96,7 +96,7 @@ fn collapsed_request_is_reported_as_collapsed_with_its_forward_reason() {
             decided_by: DecidedBy::CacheControl,
             storing: None,
             ttl: Some(60),
-            from_disk: false,
+            marks: Marks::NONE,
             may_be_purged: false,
         };
         assert_eq!(verdict.handling.as_str(), "collapsed");

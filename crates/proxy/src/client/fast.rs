@@ -200,7 +200,7 @@ fn take_head(
     let mut log = receiver.log(started, consumed);
     log.reach(Phase::RequestHead);
     let is_extended = settings.is_extended && receiver.client.listener.peers == ForPeers::No;
-    let request = match receiver.judge(head) {
+    let mut request = match receiver.judge(head) {
         Ok(request) => request,
         Err(_) if is_extended => {
             log.keep_details(&input[..consumed]);
@@ -221,7 +221,7 @@ fn take_head(
         if !rules.is_empty() {
             let bytes = &input[..consumed];
             let input = Input { bytes, at };
-            let begun = (head, &request, &mut log);
+            let begun = (head, &mut request, &mut log);
             return with_rules::take(receiver, input, begun, (rules, called), (out, served));
         }
         if !settings.hooks.phases().is_empty() || !called.is_empty() {
@@ -296,9 +296,11 @@ pub(super) fn leave(
     rules: Bits,
     mut log: RequestLog,
 ) -> Box<RequestState> {
+    let outcome = receiver.settings.operator_rules.outcome(rules);
+    let mut directives_sent = None;
     let (request, decided) = match receiver.judge(head) {
         Err(answer) => return leave_refused(receiver, head, answer, log),
-        Ok(received) => {
+        Ok(mut received) => {
             let request = Request::new(&received, head);
             let settings = receiver.settings;
             let is_hooked = settings.hooks.phases().begin_before(Phase::Choose);
@@ -308,9 +310,10 @@ pub(super) fn leave(
             } else {
                 log.reach(Phase::Authorise);
                 let choice = Choice {
-                    bypass: settings.operator_rules.outcome(rules).bypass,
+                    bypass: outcome.bypass,
                     ..Choice::PLAIN
                 };
+                directives_sent = outcome.ignored.take_from(&mut received.facts.directives);
                 let now = receiver.worker.now();
                 let decided = choose(receiver, head, &received, now, choice);
                 if decided.1.is_final() {
@@ -322,6 +325,7 @@ pub(super) fn leave(
     };
     let mut exchange = receiver.exchange(request, decided, log);
     exchange.operator_rules = rules;
+    exchange.directives_sent = directives_sent;
     Box::new(exchange.with_modules())
 }
 
@@ -389,6 +393,7 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
     if exchange.is_hooked() {
         exchange.run_hooks().await;
     }
+    exchange.ignore_directives(&mut received.facts);
     let keeps_content = received.facts.directives.no_transform;
     let choice = variants::begin(exchange, received.method, keeps_content);
     let (tx, plan, key) = choose(&receiver, &head, &received, worker.now(), choice);

@@ -96,7 +96,11 @@ pub(super) fn changed_fields(
 pub(super) fn take(
     receiver: &Receiver<'_>,
     input: Input<'_>,
-    begun: (&RequestHead<'_, '_>, &ReceivedRequest<'_>, &mut RequestLog),
+    begun: (
+        &RequestHead<'_, '_>,
+        &mut ReceivedRequest<'_>,
+        &mut RequestLog,
+    ),
     (matched, called): (Bits, ModuleSet),
     output: Output<'_>,
 ) -> InputResult {
@@ -132,9 +136,9 @@ pub(super) fn take(
         ..*head
     };
     match receiver.judge(&changed) {
-        Ok(judged) => {
+        Ok(mut judged) => {
             this.logged = Some(Box::new(Request::new(request, head)));
-            this.choose((&changed, &judged, log), output)
+            this.choose((&changed, &mut judged, log), output)
         }
         Err(answer) => this.refuse(head, answer, log, output),
     }
@@ -174,7 +178,11 @@ impl<'a> RuledRequest<'a> {
     /// Chooses the response, and sends it if that can be done at once.
     fn choose(
         self,
-        (head, request, log): (&RequestHead<'_, '_>, &ReceivedRequest<'_>, &mut RequestLog),
+        (head, request, log): (
+            &RequestHead<'_, '_>,
+            &mut ReceivedRequest<'_>,
+            &mut RequestLog,
+        ),
         (out, served): Output<'_>,
     ) -> InputResult {
         let Input { bytes, at } = self.input;
@@ -190,7 +198,9 @@ impl<'a> RuledRequest<'a> {
             bypass: self.outcome.bypass,
             ..Choice::PLAIN
         };
-        let (tx, plan, key) = fast::choose(self.receiver, head, request, now, choice);
+        let ignored = self.outcome.ignored;
+        let directives_sent = ignored.take_from(&mut request.facts.directives);
+        let (mut tx, plan, key) = fast::choose(self.receiver, head, request, now, choice);
         if plan.is_final() {
             log.reach(Phase::Choose);
         }
@@ -207,6 +217,9 @@ impl<'a> RuledRequest<'a> {
                 form,
                 before: out.len(),
             };
+            if let Some(sent) = &directives_sent {
+                tx.ignored(now, sent, &response.facts);
+            }
             self.write_head(request, (response, form), *serving, &tx, out);
             let received = at..at + consumed;
             fast::finish(
@@ -227,7 +240,9 @@ impl<'a> RuledRequest<'a> {
         }
         log.keep_details(bytes);
         let request = Request::new(request, head);
-        let exchange = self.receiver.exchange(request, (tx, plan, key), log.take());
+        let decided = (tx, plan, key);
+        let mut exchange = self.receiver.exchange(request, decided, log.take());
+        exchange.directives_sent = directives_sent;
         self.left(exchange)
     }
 

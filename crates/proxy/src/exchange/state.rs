@@ -37,7 +37,7 @@ use weir_policy::rule::Bits;
 use weir_policy::{
     Digest, Event, Forwarding, Missing, Phase, Phases, Rules, Serving, StoredFacts, Transaction,
 };
-use weir_semantics::Timestamp;
+use weir_semantics::{RequestDirectives, RequestFacts, Timestamp};
 use weir_store::{DiskVariants, ExpectedResponse, StoredResponse};
 
 /// How a request is answered. It is moved on the way of each hit: what hits do not have is boxed.
@@ -135,6 +135,8 @@ pub(crate) struct RequestState {
     pub(crate) received: Option<Request>,
     /// The rules of the operator that are for it.
     pub(crate) operator_rules: Bits,
+    /// The directives that the client sent, if such a rule has some ignored.
+    pub(crate) directives_sent: Option<RequestDirectives>,
     /// The request as its client sent it, if such a rule has changed it: for the access log.
     pub(crate) logged: Option<Box<Request>>,
     /// Measures when the next hop responds, if the policy of its route uses that.
@@ -177,6 +179,7 @@ impl RequestState {
             modules: None,
             received: None,
             operator_rules: Bits::NONE,
+            directives_sent: None,
             logged: None,
             response_timer: None,
             variant: None,
@@ -201,6 +204,20 @@ impl RequestState {
             content_type.unwrap_or_default(),
         );
         rules
+    }
+
+    /// Has directives ignored, as rules of the operator say; `facts` are to be those that it is
+    /// decided by.
+    pub(crate) fn ignore_directives(&mut self, facts: &mut RequestFacts) {
+        let outcome = self.settings.operator_rules.outcome(self.operator_rules);
+        self.directives_sent = outcome.ignored.take_from(&mut facts.directives);
+    }
+
+    /// Notes whether `stored` answers it only because a rule has directives ignored.
+    pub(crate) fn note_ignored(&mut self, stored: &StoredFacts) {
+        if let Some(sent) = &self.directives_sent {
+            self.tx.ignored(self.worker.now(), sent, stored);
+        }
     }
 
     /// Whether a rule of the operator has it bypass the cache.

@@ -9,7 +9,8 @@ use super::words::{joined, label, phase_label, source, word, write_cache_status}
 use crate::config::Mechanism;
 use crate::settings::Settings;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_measure::{Counters, Metric, RequestPhase, StatusClass};
+use weir_measure::{Counters, Metric, RequestPhase, RuleDeviation, StatusClass};
+use weir_policy::verdict::Deviation;
 use weir_policy::{Handling, Hit, NotStored, Phases, Storing, Verdict};
 
 /// Where a worker writes down what its requests did.
@@ -103,16 +104,16 @@ pub(crate) fn count(counters: &Counters, is_first: bool, verdict: &Verdict, log:
     counters.inc(Metric::Responses(StatusClass::of(log.status)));
     match verdict.handling {
         Handling::Hit(hit) => {
-            if verdict.from_disk {
-                counters.inc(Metric::DiskHits);
+            if verdict.marks.are_any() {
+                count_marks(counters, verdict);
             }
             if matches!(hit, Hit::MaxStale | Hit::WhileRevalidate) {
                 counters.inc(Metric::ServedStale);
             }
         }
         Handling::StaleInstead(_) => counters.inc(Metric::ServedStale),
-        Handling::Forward(_) | Handling::Collapsed(_) | Handling::Tunnel | Handling::Refused(_) => {
-        }
+        Handling::Collapsed(_) => count_marks(counters, verdict),
+        Handling::Forward(_) | Handling::Tunnel | Handling::Refused(_) => {}
     }
     if let Some(joined) = joined(verdict) {
         counters.inc(Metric::Joined(joined));
@@ -125,6 +126,18 @@ pub(crate) fn count(counters: &Counters, is_first: bool, verdict: &Verdict, log:
     counters.add(Metric::BodyBytesOfOurs, log.own_bytes);
     if log.from_next_hop_bytes > 0 {
         count_next_hop(counters, log);
+    }
+}
+
+#[cold]
+fn count_marks(counters: &Counters, verdict: &Verdict) {
+    if matches!(verdict.handling, Handling::Hit(_)) && verdict.marks.is_from_disk() {
+        counters.inc(Metric::DiskHits);
+    }
+    for deviation in verdict.marks.deviations() {
+        counters.inc(Metric::RuleDeviations(match deviation {
+            Deviation::RequestDirective => RuleDeviation::RequestDirective,
+        }));
     }
 }
 

@@ -12,6 +12,7 @@ use std::fmt::Display;
 use weir_extend::FieldError;
 use weir_net::next_hops::ConnectFailure;
 use weir_policy::extension::ModuleFailure;
+use weir_policy::verdict::Marks;
 use weir_policy::{Handling, RefuseReason, Verdict};
 use weir_semantics::{DecidedBy, ProxyError, write_proxy_status};
 use weir_wire::{Version, write};
@@ -192,7 +193,7 @@ impl Answer {
             decided_by: DecidedBy::CacheControl,
             storing: None,
             ttl: None,
-            from_disk: false,
+            marks: Marks::NONE,
             may_be_purged: false,
         }
     }

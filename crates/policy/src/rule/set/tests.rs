@@ -1,6 +1,6 @@
 use super::*;
 use crate::route::Scope;
-use crate::rule::{Actions, DefaultLifetime, Message, parse_fields};
+use crate::rule::{Actions, DefaultLifetime, IgnoredDirective, Message, parse_fields};
 
 /// Cases for the naive model.
 const CASES: u32 = 100_000;
@@ -131,6 +131,13 @@ fn random_rule(random: &mut Random) -> RuleSpec {
     if of_request && number & 2 != 0 {
         rule.actions.bypass = Some(number & 32 == 0);
     }
+    if of_request && number & 128 != 0 {
+        let directives = [
+            IgnoredDirective::RequestNoCache,
+            IgnoredDirective::RequestMaxAge,
+        ];
+        rule.actions.ignore = Some(random.some(&directives).into_iter().collect());
+    }
     if of_request && number & 4 != 0 && rule.matchers.of_client().is_none() {
         rule.actions.request = Some(fields(Message::Request, number));
     }
@@ -236,6 +243,8 @@ fn check_case(set: &RuleSet, rules: &[RuleSpec], case: &Case, what: &str) {
     assert_eq!(outcome.deny, expected.as_deref(), "{what}");
     let bypass = first(&|it| it.bypass.is_some()).and_then(|it| it.bypass);
     assert_eq!(outcome.bypass, bypass == Some(true), "{what}");
+    let ignored = first(&|it| it.ignore.is_some()).and_then(|it| it.ignore);
+    assert_eq!(outcome.ignored, ignored.unwrap_or_default(), "{what}");
     let request = first(&|it| it.request.is_some()).and_then(|it| it.request.as_ref());
     assert_eq!(outcome.request, request, "{what}");
     let mut with_response = fitting.iter().map(|rule| &rules[*rule]);

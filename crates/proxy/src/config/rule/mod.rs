@@ -15,8 +15,8 @@ use crate::config::values::time::span::Span;
 use serde::{Deserialize, Serialize};
 use weir_policy::destination::ClientRules;
 use weir_policy::rule::{
-    Actions, DefaultLifetime, Denial, FieldRules, FieldRulesError, Matchers, Message, RuleSet,
-    RuleSpec, Surroundings, WarningKind,
+    Actions, DefaultLifetime, Denial, FieldRules, FieldRulesError, IgnoredDirective, Matchers,
+    Message, RuleSet, RuleSpec, Surroundings, WarningKind,
 };
 use weir_semantics::DeltaSeconds;
 
@@ -54,6 +54,9 @@ pub struct Rule {
     /// Whether requests bypass the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bypass: Option<bool>,
+    /// Directives that are ignored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignore: Option<Vec<IgnoredDirective>>,
     /// How long responses are fresh that do not say so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifetime: Option<RuleLifetime>,
@@ -155,6 +158,13 @@ impl Rule {
                     "Whether requests bypass the cache: nothing is looked up or stored for them. What is stored stays.",
                 ],
             ),
+            Setting::new::<Vec<IgnoredDirective>>(
+                "rule[].ignore",
+                &[
+                    "Directives of requests that are ignored when a stored response is chosen; the next hop gets them as they came. Each request",
+                    "that is answered because of that is counted, and has `detail=rule` in Cache-Status. An empty list is an exception.",
+                ],
+            ),
             Setting::new::<Span>(
                 "rule[].lifetime.default",
                 &[
@@ -220,6 +230,7 @@ impl Rule {
                     text => Denial::Text(text.into()),
                 }),
                 bypass: self.bypass,
+                ignore: self.ignore.as_ref().map(|it| it.iter().copied().collect()),
                 lifetime: self.lifetime.map(|lifetime| {
                     DefaultLifetime(DeltaSeconds::from_secs(lifetime.default.as_secs()))
                 }),

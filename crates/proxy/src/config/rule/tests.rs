@@ -106,6 +106,10 @@ fn value_that_no_matcher_has_is_refused_with_its_form() {
         r#"{"lifetime": {"forced": "1h"}}"#,
         "unknown field `forced`",
     );
+    check(
+        r#"{"ignore": ["request no-store"]}"#,
+        "expected one of `request no-cache`",
+    );
     check(r#"{"stale_for": "1h"}"#, "unknown field `stale_for`");
 }
 

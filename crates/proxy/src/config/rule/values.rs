@@ -7,7 +7,9 @@ use crate::config::values::text::{BadValue, Form, choice, text_value};
 use std::fmt;
 use std::net::SocketAddr;
 use weir_extend::FieldRule;
-use weir_policy::rule::{ListenerPattern, PathPattern, StatusPattern, TypePattern};
+use weir_policy::rule::{
+    IgnoredDirective, ListenerPattern, PathPattern, StatusPattern, TypePattern,
+};
 use weir_semantics::Method;
 
 /// All listeners of a mode, or the one at an address.
@@ -170,6 +172,10 @@ forms! {
         "a list of media types, such as [\"text/html\", \"image/*\"]";
     FieldChange, "a change of a head, such as \"set X-Real-IP: {client}\"",
         "a list of changes, such as [\"set X-Real-IP: {client}\", \"remove Cookie\"]";
+}
+
+impl Form for Vec<IgnoredDirective> {
+    const FORM: &'static str = "a list of directives, such as [\"request no-cache\"]";
 }
 
 impl Form for Vec<RuleMethod> {

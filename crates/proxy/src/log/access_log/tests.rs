@@ -54,7 +54,7 @@ fn verdict(handling: Handling, fwd_status: Option<u16>) -> Verdict {
         decided_by: DecidedBy::CacheControl,
         storing: Some(Storing::Stored),
         ttl: None,
-        from_disk: false,
+        marks: weir_policy::verdict::Marks::NONE,
         may_be_purged: false,
     }
 }
