@@ -1,7 +1,7 @@
 //! Many users, one proxy, memory and disk: what is for one user reaches no other, and no disk
 //! (R64-R68).
 //!
-//! The same with a cluster of three nodes, whose clients ask one of them each; and with two forward
+//! The same with rules of the operator; with a cluster of three nodes, whose clients ask one of them each; and with two forward
 //! proxies that have one parent, one of them with the other one as sibling.
 //!
 //! A scripted origin (`isolation/origin.rs`) decides from a seed what it answers: private and
@@ -60,6 +60,11 @@ fn soak(topology: Topology, requests: usize) {
 #[test]
 fn data_of_one_user_reaches_no_other_user_and_no_disk() {
     soak(Topology::Gateway, REQUESTS);
+}
+
+#[test]
+fn data_of_one_user_reaches_no_other_user_by_a_rule_of_the_operator() {
+    soak(Topology::Ruled, REQUESTS);
 }
 
 #[test]

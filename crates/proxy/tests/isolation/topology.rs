@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use weir_disk::files::{Files, SystemFiles};
-use weir_measure::Metric;
+use weir_measure::{Metric, RuleDeviation};
 use weir_proxy::config::{
     ByteSize, Config, Direct, Directory, Listener, ListenerKind, Member, Mode, Module, Parent,
     ParentKind,
@@ -24,6 +24,8 @@ const NODES: usize = 3;
 pub(crate) enum Topology {
     /// One gateway.
     Gateway,
+    /// One gateway whose operator has a rule of each kind.
+    Ruled,
     /// Three gateways that are nodes of one cluster.
     Cluster,
     /// A forward proxy whose only parent is the origin; another one whose parent that is; and a
@@ -32,6 +34,17 @@ pub(crate) enum Topology {
     /// purged for good.
     Hierarchy,
 }
+
+/// A rule of each kind: for some requests alone, where it may be, and for all.
+const RULES: &str = r#"[
+    {"path": ["/denied"], "deny": "no"},
+    {"path": ["/2", "/tagged/3"], "method": ["GET"], "bypass": true,
+     "request": ["set X-Some: yes"], "response": ["set X-Some: {client}"]},
+    {"ignore": ["request no-cache", "request max-age", "request min-fresh"]},
+    {"lifetime": {"default": "1h"}},
+    {"request": ["set X-Client: {client}", "add X-Target: {host} {path}", "remove X-None"],
+     "response": ["set X-Client: {client}", "add X-Target: {host} {path}", "remove X-None"]}
+]"#;
 
 /// Where the proxies are and what time it is.
 pub(crate) struct Place<'a> {
@@ -47,6 +60,10 @@ impl Topology {
             Self::Gateway => vec![place.start("gateway", |config| {
                 config.modules = vec![tagging()];
             })],
+            Self::Ruled => vec![place.start("ruled", |config| {
+                config.modules = vec![tagging()];
+                config.rules = serde_json::from_str(RULES).expect("rules");
+            })],
             Self::Cluster => cluster(place),
             Self::Hierarchy => hierarchy(place),
         }
@@ -55,7 +72,7 @@ impl Topology {
     /// The proxies that clients ask.
     pub(crate) fn asked(self, proxies: &[Running]) -> &[Running] {
         match self {
-            Self::Gateway | Self::Cluster => proxies,
+            Self::Gateway | Self::Ruled | Self::Cluster => proxies,
             Self::Hierarchy => &proxies[1..],
         }
     }
@@ -63,7 +80,7 @@ impl Topology {
     /// The target of a request of a client.
     pub(crate) fn target(self, host: &str, path: &str) -> String {
         match self {
-            Self::Gateway | Self::Cluster => path.to_owned(),
+            Self::Gateway | Self::Ruled | Self::Cluster => path.to_owned(),
             Self::Hierarchy => format!("http://{host}{path}"),
         }
     }
@@ -77,6 +94,10 @@ impl Topology {
     pub(crate) fn check_use(self, proxies: &[Running]) {
         match self {
             Self::Gateway => {}
+            Self::Ruled => {
+                let deviations = Metric::RuleDeviations(RuleDeviation::RequestDirective);
+                assert!(proxies[0].count(deviations) > 0, "no directive was ignored");
+            }
             Self::Cluster => {
                 let lateral = proxies.iter().map(|node| node.count(Metric::PeerRequests));
                 assert!(lateral.sum::<u64>() > 0, "no node asked another one");
