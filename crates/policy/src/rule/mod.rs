@@ -16,6 +16,7 @@ mod host_table;
 mod ignored;
 mod matchers;
 mod path;
+mod preset;
 mod set;
 mod spec;
 
@@ -30,5 +31,6 @@ pub use matchers::{
     ListenerPattern, Matchers, PATTERNS_MAX, PatternError, StatusPattern, TypePattern,
 };
 pub use path::{GLOB_BYTES_MAX, GLOB_STARS_MAX, Glob, PREFIX_BYTES_MAX, PathError, PathPattern};
+pub use preset::Preset;
 pub use set::{Outcome, Place, RuleError, RuleSet};
 pub use spec::{Action, Actions, DENY_BYTES_MAX, DefaultLifetime, Denial, RuleSpec};

@@ -126,3 +126,17 @@ fn reload_with_other_rules_is_for_responses_that_come_after_it() {
     assert!(fetch(&setup, "/pool/b.deb", &plain).is_none());
     assert!(setup.proxy.client().ask(setup.get("/pool/a.deb")).is_hit());
 }
+
+#[test]
+fn packages_of_a_mirror_that_says_nothing_are_hits_and_their_lists_are_validated() {
+    Setup::each_with(ruled(r#"[{"preset": "packages"}]"#), |setup| {
+        let plain = response("200 OK", "ETag: \"a\"\r\n");
+        let deb = "/debian/pool/main/b/bash/bash_5.2_amd64.deb";
+        assert_eq!(
+            fetch(setup, deb, &plain).as_deref(),
+            Some("hit;ttl=31536000")
+        );
+        assert_eq!(fetch(setup, "/debian/dists/stable/InRelease", &plain), None);
+        assert_eq!(fetch(setup, "/debian/README", &plain), None);
+    });
+}

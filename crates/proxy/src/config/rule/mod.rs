@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use weir_policy::destination::ClientRules;
 use weir_policy::rule::{
     Actions, DefaultLifetime, Denial, FieldRules, FieldRulesError, IgnoredDirective, Matchers,
-    Message, RuleSet, RuleSpec, Surroundings, WarningKind,
+    Message, Preset, RuleSet, RuleSpec, Surroundings, WarningKind,
 };
 use weir_semantics::DeltaSeconds;
 
@@ -27,6 +27,9 @@ pub struct Rule {
     /// What messages call it; absent for `rule-N`, by its place from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Rules that come with Weir, in the place of this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<Preset>,
     /// Listeners whose requests it is for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listener: Vec<RuleListener>,
@@ -94,6 +97,13 @@ impl Rule {
                 &[
                     "What messages call the rule; without it, `rule-1` for the first, and so on. Of the rules that are for a request,",
                     "the first that has an action decides that action; docs/rules.md explains it.",
+                ],
+            ),
+            Setting::new::<Preset>(
+                "rule[].preset",
+                &[
+                    "Rules that come with Weir, in the place of this one: `packages` gives lifetimes to files of mirrors for apt, pip, npm and",
+                    "cargo, and has lists of packages validated; docs/rules.md lists them. Beside it there can be `name`, `listener` and `host`.",
                 ],
             ),
             Setting::new::<Vec<RuleListener>>(
@@ -240,6 +250,33 @@ impl Rule {
         })
     }
 
+    /// The rule, or those of its preset.
+    fn specs(&self, index: usize) -> Result<Vec<RuleSpec>, Invalid> {
+        let own = self.spec(index)?;
+        let Some(preset) = self.preset else {
+            return Ok(vec![own]);
+        };
+        let alone = Matchers {
+            listener: own.matchers.listener.clone(),
+            host: own.matchers.host.clone(),
+            ..Matchers::default()
+        };
+        if own.matchers != alone || own.actions != Actions::default() {
+            return Err(Invalid::new(
+                format!("rule[{index}].preset"),
+                format!("the preset `{preset}` has matchers and actions of its own"),
+                "leave `name`, `listener` and `host` beside it, and write another rule for the rest",
+            ));
+        }
+        let with_own = |mut rule: RuleSpec| {
+            rule.name.clone_from(&own.name);
+            rule.matchers.listener.clone_from(&alone.listener);
+            rule.matchers.host.clone_from(&alone.host);
+            rule
+        };
+        Ok(preset.rules().into_iter().map(with_own).collect())
+    }
+
     fn name_at(&self, index: usize) -> String {
         let numbered = || format!("rule-{}", index + 1);
         self.name.clone().unwrap_or_else(numbered)
@@ -252,19 +289,34 @@ impl Rule {
 ///
 /// What is wrong with them.
 pub(crate) fn compile(rules: &[Rule]) -> Result<RuleSet, Invalid> {
-    let specs: Result<Vec<RuleSpec>, Invalid> = rules
-        .iter()
-        .enumerate()
-        .map(|(index, rule)| rule.spec(index))
-        .collect();
-    RuleSet::new(specs?).map_err(|error| {
-        let key = match (error.rule, error.key) {
-            (None, _) => "rule".to_owned(),
-            (Some(index), "") => format!("rule[{index}]"),
-            (Some(index), key) => format!("rule[{index}].{key}"),
+    let (specs, places) = specs(rules)?;
+    RuleSet::new(specs).map_err(|error| {
+        let key = match error.rule {
+            None => "rule".to_owned(),
+            Some(spec) => key_at(rules, places[spec], error.key),
         };
         Invalid::new(key, error.reason, error.hint)
     })
+}
+
+/// The rules, those of presets in the place of these, and the table that each is of.
+fn specs(rules: &[Rule]) -> Result<(Vec<RuleSpec>, Vec<usize>), Invalid> {
+    let (mut specs, mut places) = (Vec::new(), Vec::new());
+    for (index, rule) in rules.iter().enumerate() {
+        specs.extend(rule.specs(index)?);
+        places.resize(specs.len(), index);
+    }
+    Ok((specs, places))
+}
+
+/// The path of a key of a rule; of `preset`, where the key is of one.
+fn key_at(rules: &[Rule], index: usize, key: &str) -> String {
+    let is_own = matches!(key, "listener" | "host");
+    match (rules[index].preset, key) {
+        (_, "") => format!("rule[{index}]"),
+        (Some(_), _) if !is_own => format!("rule[{index}].preset"),
+        _ => format!("rule[{index}].{key}"),
+    }
 }
 
 /// Refuses rules that mean nothing, and names that are not distinct.
@@ -294,7 +346,7 @@ pub(super) fn check(rules: &[Rule]) -> Result<(), Invalid> {
 
 /// Rules that decide nothing.
 pub(super) fn warnings(rules: &[Rule], listeners: &[Listener], access: &Access) -> Vec<Invalid> {
-    let Ok(set) = compile(rules) else {
+    let (Ok(set), Ok((_, places))) = (compile(rules), specs(rules)) else {
         return Vec::new();
     };
     let names: Vec<String> = listeners.iter().map(|it| it.address.to_string()).collect();
@@ -315,7 +367,7 @@ pub(super) fn warnings(rules: &[Rule], listeners: &[Listener], access: &Access) 
     };
     let found = set.warnings(&surroundings).into_iter();
     let worded = found.map(|warning| {
-        let at = |key: &str| format!("rule[{}].{key}", warning.rule);
+        let at = |key: &str| key_at(rules, places[warning.rule], key);
         match warning.kind {
             WarningKind::NeverMatches(matcher) => Invalid::new(
                 at(matcher),
@@ -335,7 +387,10 @@ pub(super) fn warnings(rules: &[Rule], listeners: &[Listener], access: &Access) 
             ),
         }
     });
-    worded.collect()
+    let mut warnings: Vec<Invalid> = worded.collect();
+    // each rule of a preset has the same to say
+    warnings.dedup();
+    warnings
 }
 
 #[cfg(test)]

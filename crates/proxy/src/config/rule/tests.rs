@@ -131,3 +131,33 @@ fn rule_that_decides_nothing_is_named_in_a_warning() {
         &["rule[1].bypass"],
     );
 }
+
+#[test]
+fn preset_stands_in_the_place_of_its_table() {
+    check(r#"[{"preset": "packages"}]"#, None);
+    check(
+        r#"[{"preset": "packages", "listener": ["forward"], "host": ["*.example.com"], "name": "a"}]"#,
+        None,
+    );
+    let alone = Some("rule[0].preset");
+    check(r#"[{"preset": "packages", "bypass": true}]"#, alone);
+    check(r#"[{"preset": "packages", "path": ["/debian"]}]"#, alone);
+    check(
+        r#"[{"preset": "packages", "listener": ["127.0.0.1:3128"]}]"#,
+        alone,
+    );
+    // what is wrong behind a preset is named at its own place
+    check(
+        r#"[{"preset": "packages"}, {"deny": ""}]"#,
+        Some("rule[1].deny"),
+    );
+    check_warnings(r#"[{"preset": "packages"}]"#, &[]);
+    check_warnings(
+        r#"[{"lifetime": {"default": "1d"}}, {"preset": "packages"}]"#,
+        &["rule[1].preset"],
+    );
+    check_warnings(
+        r#"[{"preset": "packages", "listener": ["gateway"]}]"#,
+        &["rule[0].listener"],
+    );
+}

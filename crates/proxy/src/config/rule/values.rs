@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use weir_extend::FieldRule;
 use weir_policy::rule::{
-    IgnoredDirective, ListenerPattern, PathPattern, StatusPattern, TypePattern,
+    IgnoredDirective, ListenerPattern, PathPattern, Preset, StatusPattern, TypePattern,
 };
 use weir_semantics::Method;
 
@@ -176,6 +176,10 @@ forms! {
 
 impl Form for Vec<IgnoredDirective> {
     const FORM: &'static str = "a list of directives, such as [\"request no-cache\"]";
+}
+
+impl Form for Preset {
+    const FORM: &'static str = Self::FORM;
 }
 
 impl Form for Vec<RuleMethod> {
