@@ -260,9 +260,9 @@ impl Verdict {
         }
     }
 
-    /// The finer reason: that a rule of the operator has a stored response answer that would not, else
-    /// that of the handling, else that a hit came from disk or that what is stored may
-    /// have been purged, else why the response was not stored.
+    /// The finer reason: that a rule of the operator has a stored response answer, else that of the
+    /// handling, else that a hit came from disk or that what is stored may have been purged, else
+    /// why the response was not stored.
     #[must_use]
     pub const fn detail(&self) -> Option<&'static str> {
         match (self.handling.detail(), self.handling, self.storing) {

@@ -52,7 +52,7 @@ pub(crate) struct Settings {
     /// The cluster that this node is a member of, if there is one. Its members change by
     /// themselves.
     pub(crate) membership: Arc<Membership>,
-    /// Whether a hook or a module may be called for requests, or a rule of the operator be for them.
+    /// Whether a hook or a module may be called for requests, or there are rules of the operator.
     pub(crate) is_extended: bool,
     /// Limits of the heads and trailers of requests.
     pub(crate) heads: HeadLimits,

@@ -1,8 +1,9 @@
 //! Many users, one proxy, memory and disk: what is for one user reaches no other, and no disk
 //! (R64-R68).
 //!
-//! The same with rules of the operator; with a cluster of three nodes, whose clients ask one of them each; and with two forward
-//! proxies that have one parent, one of them with the other one as sibling.
+//! The same with rules of the operator; with a cluster of three nodes, whose clients ask one of
+//! them each; and with two forward proxies that have one parent, one of them with the other one as
+//! sibling.
 //!
 //! A scripted origin (`isolation/origin.rs`) decides from a seed what it answers: private and
 //! shared responses under the same URL, 304s with cookies, `Vary`, credentials, ranges, HEAD,

@@ -5,8 +5,8 @@ use weir_semantics::RequestDirectives;
 crate::choice! {
     /// A directive, and in which message it is ignored.
     pub enum IgnoredDirective {
-        /// `no-cache` of a request (RFC 9111 §5.2.1.4), and `Pragma: no-cache` (§5.4): what a client
-        /// reloads by.
+        /// `no-cache` of a request (RFC 9111 §5.2.1.4), and `Pragma: no-cache` (§5.4): what a
+        /// client reloads by.
         RequestNoCache = "request no-cache",
         /// `max-age` of a request (§5.2.1.1).
         RequestMaxAge = "request max-age",

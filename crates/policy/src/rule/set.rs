@@ -84,8 +84,8 @@ pub struct RuleError {
     pub hint: String,
 }
 
-/// Statuses whose responses are stored without a lifetime of their own: those of RFC 9110 §15.1, but
-/// for errors that one odd request can provoke, and parts, which are stored as 200.
+/// Statuses whose responses are stored without a lifetime of their own: those of RFC 9110 §15.1,
+/// but for errors that one odd request can provoke, and parts, which are stored as 200.
 const STATUSES_STORED: [u16; 8] = [200, 203, 204, 300, 301, 308, 404, 410];
 
 const METHODS: usize = Method::Other as usize + 1;

@@ -5,12 +5,13 @@
 //! ([`with_modules`]) as long as they wait for nothing.
 
 mod answer;
+mod with_rules;
 
-pub(super) use self::answer::{MadeResponse, finish, refuse};
+pub(super) use self::answer::{MadeResponse, finish};
 
-use self::answer::serve;
+use self::answer::{refuse, serve};
 use super::peer_listener::{NodeRequest, PeerSeal};
-use super::{with_modules, with_rules};
+use super::with_modules;
 use crate::cache::chosen::ChosenResponse;
 use crate::cache::variants::{self, Choice};
 use crate::cluster::Maker;
@@ -290,7 +291,7 @@ fn extended(
 /// where its answer is chosen if no phase before that is hooked. `rules` of the operator are for
 /// it.
 #[cold]
-pub(super) fn leave(
+fn leave(
     receiver: &Receiver<'_>,
     head: &RequestHead<'_, '_>,
     rules: Bits,
@@ -331,7 +332,7 @@ pub(super) fn leave(
 
 /// The state of a request that is refused with `answer`, which hooks and modules see.
 #[cold]
-pub(super) fn leave_refused(
+fn leave_refused(
     receiver: &Receiver<'_>,
     head: &RequestHead<'_, '_>,
     answer: Answer,

@@ -8,4 +8,3 @@ pub(crate) mod outgoing;
 pub(crate) mod peer_listener;
 pub(crate) mod service;
 mod with_modules;
-mod with_rules;

@@ -79,7 +79,7 @@ pub struct RuleLifetime {
     pub default: Span,
 }
 
-/// No lifetime, and ten years: longer than what anybody waits for.
+/// No lifetime, and ten years: no response is used for longer.
 const LIFETIMES: [Span; 2] = [Span::ZERO, Span::from_days(3650)];
 
 impl Rule {

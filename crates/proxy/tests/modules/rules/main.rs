@@ -1,18 +1,13 @@
 //! Rules of the operator, as clients and next hops see what they do.
 
+#[path = "../../support/mod.rs"]
 mod support;
 
-#[path = "rules/denied.rs"]
 mod denied;
-#[path = "rules/ignored.rs"]
 mod ignored;
-#[path = "rules/lifetime.rs"]
 mod lifetime;
-#[path = "rules/requests.rs"]
 mod requests;
-#[path = "rules/responses.rs"]
 mod responses;
-#[path = "rules/with_modules.rs"]
 mod with_modules;
 
 use weir_proxy::config::{Config, Rule};

@@ -3,7 +3,7 @@
 //! A changed head is judged as if it had been received so: everything that is decided by fields is
 //! decided by those that the next hop gets.
 
-use super::fast::{self, Input, InputResult, MadeResponse, Receiver};
+use super::{Input, InputResult, MadeResponse, Receiver};
 use crate::cache::variants::Choice;
 use crate::exchange::heads::fields::change_response;
 use crate::exchange::state::{Plan, RequestState};
@@ -167,11 +167,17 @@ impl<'a> RuledRequest<'a> {
         let consumed = bytes.len();
         if self.is_extended() {
             log.keep_details(bytes);
-            let exchange = fast::leave_refused(self.receiver, head, answer, log.take());
+            let exchange = super::leave_refused(self.receiver, head, answer, log.take());
             return InputResult::Exchange { consumed, exchange };
         }
         let asked = Some((head, at..at + consumed));
-        served.push(fast::refuse(self.receiver, asked, &answer, log.take(), out));
+        served.push(super::refuse(
+            self.receiver,
+            asked,
+            &answer,
+            log.take(),
+            out,
+        ));
         InputResult::Answered { consumed }
     }
 
@@ -189,7 +195,7 @@ impl<'a> RuledRequest<'a> {
         let consumed = bytes.len();
         if self.is_extended() {
             log.keep_details(bytes);
-            let exchange = fast::leave(self.receiver, head, self.matched, log.take());
+            let exchange = super::leave(self.receiver, head, self.matched, log.take());
             return self.left(exchange);
         }
         log.reach(Phase::Authorise);
@@ -200,7 +206,7 @@ impl<'a> RuledRequest<'a> {
         };
         let ignored = self.outcome.ignored;
         let directives_sent = ignored.take_from(&mut request.facts.directives);
-        let (mut tx, plan, key) = fast::choose(self.receiver, head, request, now, choice);
+        let (mut tx, plan, key) = super::choose(self.receiver, head, request, now, choice);
         if plan.is_final() {
             log.reach(Phase::Choose);
         }
@@ -209,7 +215,7 @@ impl<'a> RuledRequest<'a> {
             serving,
             refresh: None,
         } = &plan
-            && fast::is_served_at_once(request, response)
+            && super::is_served_at_once(request, response)
         {
             let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
             let made = MadeResponse {
@@ -222,7 +228,7 @@ impl<'a> RuledRequest<'a> {
             }
             self.write_head(request, (response, form), *serving, &tx, out);
             let received = at..at + consumed;
-            fast::finish(
+            super::finish(
                 self.receiver,
                 received,
                 request,
