@@ -1,6 +1,7 @@
 //! A client and machines of one service, each with a network stack of its own, on one Ethernet.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use xtask::ethernet::{Ethernet, address, hardware};
 use xtask::namespace::Namespace;
 
 /// The address of the service, which each machine has.
@@ -15,29 +16,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    fn join(switch: &Namespace, number: u8) -> Self {
-        let space = Namespace::make().expect("a namespace");
-        let port = format!("p{number}");
-        switch.link(&port, &space, "e0").expect("a link");
-        switch
-            .ip(&format!("link set {port} master bridge0 up"))
-            .expect("a port of the bridge");
-        let address = Ipv4Addr::new(10, 77, 0, number);
-        for words in [
-            format!("link set e0 address {}", hardware(number)),
-            format!("addr add {address}/24 dev e0"),
-            "link set e0 up".to_owned(),
-        ] {
-            space.ip(&words).expect("an interface");
-        }
-        for (setting, value) in [
-            ("net/ipv4/conf/all/rp_filter", "0"),
-            ("net/ipv4/conf/e0/rp_filter", "0"),
-            ("net/ipv4/conf/all/arp_ignore", "1"),
-            ("net/ipv4/conf/all/arp_announce", "2"),
-        ] {
-            space.set(setting, value).expect("a setting");
-        }
+    fn join(ethernet: &Ethernet, number: u8) -> Self {
+        let space = ethernet.join(number).expect("a machine");
         Self { space }
     }
 
@@ -54,7 +34,7 @@ impl Machine {
 /// The address that machine `number` has alone.
 pub(crate) fn own_address(machine: usize) -> Ipv4Addr {
     let number = u8::try_from(machine + 2).expect("few machines");
-    Ipv4Addr::new(10, 77, 0, number)
+    address(number)
 }
 
 /// An IPv4 address.
@@ -65,35 +45,26 @@ pub(crate) fn v4(address: SocketAddr) -> SocketAddrV4 {
     }
 }
 
-/// The hardware address of the interface of machine `number`.
-fn hardware(number: u8) -> String {
-    format!("02:00:00:00:00:{number:02x}")
-}
-
 /// The client is machine 1, the others have the service's address.
 pub(crate) struct Network {
-    // the bridge is gone without it
-    _switch: Namespace,
+    _ethernet: Ethernet,
     pub(crate) client: Machine,
     pub(crate) machines: Vec<Machine>,
 }
 
 impl Network {
     pub(crate) fn make(machines: u8) -> Self {
-        let switch = Namespace::make().expect("a namespace");
-        for words in ["link add name bridge0 type bridge", "link set bridge0 up"] {
-            switch.ip(words).expect("a bridge");
-        }
-        let client = Machine::join(&switch, 1);
+        let ethernet = Ethernet::make().expect("a network");
+        let client = Machine::join(&ethernet, 1);
         let machines: Vec<Machine> = (0..machines)
-            .map(|number| Machine::join(&switch, number + 2))
+            .map(|number| Machine::join(&ethernet, number + 2))
             .collect();
         for machine in &machines {
             let address = format!("addr add {SERVICE}/32 dev lo");
             machine.space.ip(&address).expect("an address");
         }
         Self {
-            _switch: switch,
+            _ethernet: ethernet,
             client,
             machines,
         }
