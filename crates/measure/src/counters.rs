@@ -19,6 +19,7 @@ use crate::metric::{Metric, SLOTS};
 pub struct Counters {
     slots: [AtomicU64; SLOTS],
     response_time: [Histogram; Source::COUNT],
+    hold_time: Histogram,
 }
 
 impl Counters {
@@ -28,6 +29,7 @@ impl Counters {
         Self {
             slots: [const { AtomicU64::new(0) }; SLOTS],
             response_time: [const { Histogram::new() }; Source::COUNT],
+            hold_time: Histogram::new(),
         }
     }
 
@@ -87,12 +89,22 @@ impl Counters {
         self.response_time[source.index()].record(us);
     }
 
+    /// Records how long packets of a connection were dropped that was to be handed over,
+    /// microseconds.
+    pub fn record_hold_time(&self, us: u64) {
+        self.hold_time.record(us);
+    }
+
     pub(crate) fn slot_values(&self) -> impl Iterator<Item = u64> + '_ {
         self.slots.iter().map(|slot| slot.load(Relaxed))
     }
 
     pub(crate) fn histograms(&self) -> &[Histogram; Source::COUNT] {
         &self.response_time
+    }
+
+    pub(crate) const fn hold_times(&self) -> &Histogram {
+        &self.hold_time
     }
 }
 

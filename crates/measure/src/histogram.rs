@@ -28,6 +28,9 @@ const BUCKETS: usize = (OCTAVES - 2) * STEPS + 2;
 /// What the histogram of response times shows.
 pub const RESPONSE_TIME_HELP: &str = "From the first byte of a request to the last of its response, by where the response came from.";
 
+/// What the histogram of hold times shows.
+pub const HOLD_TIME_HELP: &str = "How long packets of a client's connection were dropped while this front end handed it over, or tried to.";
+
 /// Largest time that factor of two `index` holds, in microseconds; `None` for the last one, which
 /// has no limit.
 #[must_use]

@@ -36,7 +36,9 @@ pub mod sketch;
 pub mod snapshot;
 
 pub use counters::Counters;
-pub use histogram::{Histogram, HistogramSnapshot, OCTAVES, RESPONSE_TIME_HELP, octave_limit_us};
+pub use histogram::{
+    HOLD_TIME_HELP, Histogram, HistogramSnapshot, OCTAVES, RESPONSE_TIME_HELP, octave_limit_us,
+};
 pub use label::{
     Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome, Joined, Label,
     Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason, PeerRefusal, ReloadOutcome,

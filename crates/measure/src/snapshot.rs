@@ -13,6 +13,7 @@ use crate::metric::{Family, Metric, SLOTS};
 pub struct Snapshot {
     slots: [u64; SLOTS],
     response_time: [HistogramSnapshot; Source::COUNT],
+    hold_time: HistogramSnapshot,
 }
 
 impl Snapshot {
@@ -26,6 +27,7 @@ impl Snapshot {
             for (time, histogram) in sum.response_time.iter_mut().zip(block.histograms()) {
                 time.add(histogram);
             }
+            sum.hold_time.add(block.hold_times());
         }
         sum
     }
@@ -57,6 +59,12 @@ impl Snapshot {
         &self.response_time[source as usize]
     }
 
+    /// How long packets of connections were dropped that were to be handed over.
+    #[must_use]
+    pub const fn hold_time(&self) -> &HistogramSnapshot {
+        &self.hold_time
+    }
+
     /// The response times of every source, with its word.
     pub fn response_times(&self) -> impl Iterator<Item = (&'static str, &HistogramSnapshot)> {
         Source::WORDS.iter().copied().zip(&self.response_time)
@@ -68,6 +76,7 @@ impl Default for Snapshot {
         Self {
             slots: [0; SLOTS],
             response_time: [HistogramSnapshot::default(); Source::COUNT],
+            hold_time: HistogramSnapshot::default(),
         }
     }
 }

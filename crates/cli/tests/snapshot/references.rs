@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::snapshot::{compare, finish, folder, weir, whole};
-use weir_measure::{Family, Kind, Label, Metric, NamedFamily, OCTAVES, RESPONSE_TIME_HELP, Source};
+use weir_measure::{
+    Family, HOLD_TIME_HELP, Kind, Label, Metric, NamedFamily, OCTAVES, RESPONSE_TIME_HELP, Source,
+};
 use weir_policy::catalog::Refusal;
 use weir_policy::verdict::{FROM_DISK, MAY_BE_PURGED};
 use weir_policy::{Hit, NotStored, RefuseReason, StaleReason, Uncachable1998};
@@ -90,12 +92,17 @@ fn metrics() -> String {
         let _ = writeln!(page, "| `{name}{{{labels}}}` | {kind} | {unit} | {help} |");
     }
     let last_us = weir_measure::octave_limit_us(OCTAVES - 2).expect("the last but one has a limit");
-    let _ = writeln!(
-        page,
-        "| `weir_response_time_seconds{{source}}` | histogram | seconds | {RESPONSE_TIME_HELP} \
-         Buckets: 1 µs, 2 µs, 4 µs and so on to {} s, and one without a limit. |",
-        last_us / 1_000_000
-    );
+    for (name, help) in [
+        ("weir_response_time_seconds{source}", RESPONSE_TIME_HELP),
+        ("weir_hand_off_hold_seconds", HOLD_TIME_HELP),
+    ] {
+        let _ = writeln!(
+            page,
+            "| `{name}` | histogram | seconds | {help} \
+             Buckets: 1 µs, 2 µs, 4 µs and so on to {} s, and one without a limit. |",
+            last_us / 1_000_000
+        );
+    }
     page.push_str("\n## Values of the labels\n");
     for (name, family) in labels {
         let label = family.label.expect("it was found by its label");

@@ -4,6 +4,7 @@ use super::repair::{ConnectionState, FrozenConnection};
 use super::steering::Steering;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
 use weir_policy::connections::hand_off::{Move, MoveCommand, MoveEnd, MoveEvent};
 
 /// The node that is to go on with a connection, as the machine reaches it that has the connection.
@@ -30,19 +31,30 @@ pub struct HandedConnection<'c> {
     pub read: &'c [u8],
 }
 
+/// What became of a connection that was to be handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MoveOutcome {
+    /// Where it goes on.
+    pub end: MoveEnd,
+    /// How long its packets were dropped, from the request to the kernel on; `None` if they were
+    /// not.
+    pub held: Option<Duration>,
+}
+
 /// Hands a connection over to the node at `machine`, which `receiver` is.
 pub async fn hand_over(
     steering: &Steering,
     connection: HandedConnection<'_>,
     machine: Ipv4Addr,
     receiver: &mut impl Receiver,
-) -> MoveEnd {
+) -> MoveOutcome {
     let mut moving = Moving {
         steering,
         connection,
         machine,
         receiver,
         frozen: None,
+        held: Hold::No,
     };
     let (mut step, mut commands) = Move::begin();
     loop {
@@ -50,12 +62,14 @@ pub async fn hand_over(
         for command in commands {
             event = moving.carry_out(*command).await;
         }
+        let held = moving.held.duration();
         if let Some(end) = step.end() {
-            return end;
+            return MoveOutcome { end, held };
         }
         // each step before the end has a command with an outcome
         let Some(event) = event else {
-            return MoveEnd::Lost;
+            let end = MoveEnd::Lost;
+            return MoveOutcome { end, held };
         };
         commands = step.handle(event);
     }
@@ -67,6 +81,31 @@ struct Moving<'m, R> {
     machine: Ipv4Addr,
     receiver: &'m mut R,
     frozen: Option<FrozenConnection>,
+    held: Hold,
+}
+
+/// Whether and how long packets are dropped.
+#[derive(Clone, Copy, Debug)]
+enum Hold {
+    No,
+    Since(Instant),
+    For(Duration),
+}
+
+impl Hold {
+    /// They are dropped no longer.
+    fn end(&mut self) {
+        if let Self::Since(begun) = *self {
+            *self = Self::For(begun.elapsed());
+        }
+    }
+
+    const fn duration(self) -> Option<Duration> {
+        match self {
+            Self::For(duration) => Some(duration),
+            Self::No | Self::Since(_) => None,
+        }
+    }
 }
 
 impl<R: Receiver> Moving<'_, R> {
@@ -75,7 +114,11 @@ impl<R: Receiver> Moving<'_, R> {
         let flow = self.connection.flow;
         match command {
             MoveCommand::Hold => {
+                let begun = Instant::now();
                 let held = self.steering.hold(flow).await.is_ok();
+                if held {
+                    self.held = Hold::Since(begun);
+                }
                 either(held, MoveEvent::Held, MoveEvent::NotHeld)
             }
             MoveCommand::Freeze => Some(self.freeze()),
@@ -90,6 +133,9 @@ impl<R: Receiver> Moving<'_, R> {
             }
             MoveCommand::Steer => {
                 let steered = self.steering.steer(flow, self.machine).await.is_ok();
+                if steered {
+                    self.held.end();
+                }
                 either(steered, MoveEvent::Steered, MoveEvent::NotSteered)
             }
             MoveCommand::Drop => {
@@ -106,6 +152,7 @@ impl<R: Receiver> Moving<'_, R> {
             }
             MoveCommand::Release => {
                 let _ = self.steering.release(flow).await;
+                self.held.end();
                 None
             }
             MoveCommand::Unsteer => {

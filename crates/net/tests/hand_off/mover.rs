@@ -5,7 +5,7 @@ use crate::pattern::WAIT_MAX;
 use std::net::{SocketAddrV4, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::Instant;
-use weir_net::hand_off::moving::{self, HandedConnection, Receiver};
+use weir_net::hand_off::moving::{self, HandedConnection, MoveOutcome, Receiver};
 use weir_net::hand_off::repair::{ConnectionState, FrozenConnection};
 use weir_net::hand_off::steering::Steering;
 use weir_policy::connections::hand_off::{MoveEnd, Stay};
@@ -104,12 +104,10 @@ impl Mover<'_> {
             socket: stream.as_fd(),
             read,
         };
-        let end = wait(moving::hand_over(
-            self.steering,
-            connection,
-            own_address(to),
-            &mut node,
-        ));
+        let machine = own_address(to);
+        let moved = moving::hand_over(self.steering, connection, machine, &mut node);
+        let MoveOutcome { end, held } = wait(moved);
+        assert!(held.is_some(), "{end:?}");
         match end {
             MoveEnd::HandedOver => (node.stream, end),
             MoveEnd::Stays(_) => (Some(stream), end),

@@ -15,13 +15,14 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 use weir_measure::{
-    Family, HistogramSnapshot, Kind, NamedFamily, OCTAVES, RESPONSE_TIME_HELP, Snapshot,
-    octave_limit_us,
+    Family, HOLD_TIME_HELP, HistogramSnapshot, Kind, NamedFamily, OCTAVES, RESPONSE_TIME_HELP,
+    Snapshot, octave_limit_us,
 };
 
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 const RESPONSE_TIME: &str = "weir_response_time";
+const HOLD_TIME: &str = "weir_hand_off_hold";
 
 /// The whole answer to `/metrics`.
 pub(super) fn write(
@@ -48,7 +49,8 @@ impl Collector for Numbers {
         for (family, values) in self.0.families() {
             write_family(&mut encoder, family, values)?;
         }
-        write_response_times(&mut encoder, &self.0)
+        write_response_times(&mut encoder, &self.0)?;
+        write_hold_times(&mut encoder, &self.0)
     }
 }
 
@@ -203,6 +205,19 @@ fn write_response_times(
     Ok(())
 }
 
+fn write_hold_times(
+    encoder: &mut DescriptorEncoder<'_>,
+    snapshot: &Snapshot,
+) -> Result<(), fmt::Error> {
+    let encoder = encoder.encode_descriptor(
+        HOLD_TIME,
+        HOLD_TIME_HELP,
+        Some(&Unit::Seconds),
+        MetricType::Histogram,
+    )?;
+    Times(snapshot.hold_time()).encode(encoder)
+}
+
 struct Times<'s>(&'s HistogramSnapshot);
 
 impl EncodeMetric for Times<'_> {
@@ -245,6 +260,7 @@ mod tests {
         counters.set(Metric::StoreUsedBytes, 4096);
         counters.record_response_time(Source::Store, 3);
         counters.record_response_time(Source::Store, 1_000_000_000);
+        counters.record_hold_time(3);
         write(Snapshot::sum([&counters]), Vec::new(), Vec::new(), None).expect("written")
     }
 
@@ -264,6 +280,9 @@ mod tests {
             "weir_response_time_seconds_bucket{le=\"0.000002\",source=\"store\"} 0",
             "weir_response_time_seconds_bucket{le=\"0.000004\",source=\"store\"} 1",
             "weir_response_time_seconds_bucket{le=\"+Inf\",source=\"store\"} 2",
+            "weir_hand_off_hold_seconds_bucket{le=\"0.000002\"} 0",
+            "weir_hand_off_hold_seconds_bucket{le=\"0.000004\"} 1",
+            "weir_hand_off_hold_seconds_count 1",
             "# EOF",
         ];
         for line in lines {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio::net::TcpStream;
 use weir_measure::{HandOffRefusal, Metric};
 use weir_net::flow::unacknowledged_bytes;
-use weir_net::hand_off::moving::{self, HandedConnection, Receiver};
+use weir_net::hand_off::moving::{self, HandedConnection, MoveOutcome, Receiver};
 use weir_net::hand_off::repair::{ConnectionState, UNACKNOWLEDGED_BYTES_MAX};
 use weir_policy::connections::hand_off::{HandOffKind, HandOffRequest, MoveEnd, Stay};
 use weir_policy::route::Place;
@@ -72,7 +72,12 @@ async fn attempt(exchange: &RequestState, stream: &TcpStream, read: &[u8]) -> Mo
         socket: stream.as_fd(),
         read,
     };
-    let end = moving::hand_over(steering, connection, machine, &mut node).await;
+    let MoveOutcome { end, held } =
+        moving::hand_over(steering, connection, machine, &mut node).await;
+    if let Some(held) = held {
+        let us = u64::try_from(held.as_micros()).unwrap_or(u64::MAX);
+        exchange.worker.counters().record_hold_time(us);
+    }
     if end == MoveEnd::Lost {
         hand_offs.forget_steered(flow, &node.ticket);
     }
