@@ -19,6 +19,8 @@ impl SocketOption {
     pub(crate) const TCP_WINDOW_CLAMP: Self = Self(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP);
     /// Which buffers are not tuned by the kernel: a set of `BUF_LOCK` bits. Linux 5.14.
     pub(crate) const SO_BUF_LOCK: Self = Self(libc::SOL_SOCKET, 72);
+    /// Bytes of a packet that a connected socket may send.
+    pub(crate) const IP_MTU: Self = Self(libc::IPPROTO_IP, libc::IP_MTU);
     /// Bytes of content that a segment may have.
     pub(crate) const TCP_MAXSEG: Self = Self(libc::IPPROTO_TCP, libc::TCP_MAXSEG);
     /// Whether the connection is under repair: 1, or 0. It takes `CAP_NET_ADMIN`, as all options

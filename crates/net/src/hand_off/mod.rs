@@ -8,6 +8,10 @@
 //!
 //! All take `CAP_NET_ADMIN`.
 
+mod mtu;
+
 pub mod moving;
 pub mod repair;
 pub mod steering;
+
+pub use mtu::mtu_toward;

@@ -5,8 +5,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use xtask::ethernet::Ethernet;
 use xtask::namespace::{Namespace, is_permitted};
 
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -34,19 +36,16 @@ impl Drop for Process {
 
 struct Machines {
     directory: TempDir,
-    // the bridge is gone without it
-    _switch: Namespace,
+    _ethernet: Ethernet,
     /// By number, from 1.
     all: Vec<Namespace>,
 }
 
 impl Machines {
     fn make() -> Self {
-        let switch = Namespace::make().expect("a namespace");
-        for words in ["link add name bridge0 type bridge", "link set bridge0 up"] {
-            switch.ip(words).expect("a bridge");
-        }
-        let all: Vec<Namespace> = (1..=ORIGIN).map(|number| join(&switch, number)).collect();
+        let ethernet = Ethernet::make().expect("a network");
+        let join = |number| ethernet.join(number).expect("a machine");
+        let all: Vec<Namespace> = (1..=ORIGIN).map(join).collect();
         for (name, number) in MEMBERS {
             let device = if name == "f" { "e0" } else { "lo" };
             let words = format!("addr add 10.77.0.100/32 dev {device}");
@@ -65,7 +64,7 @@ impl Machines {
         }
         Self {
             directory,
-            _switch: switch,
+            _ethernet: ethernet,
             all,
         }
     }
@@ -180,37 +179,50 @@ impl Machines {
         stream.write_all(requests.as_bytes()).expect("open");
         let mut reader = BufReader::new(stream);
         for bytes in order {
-            let mut head = String::new();
-            while !head.ends_with("\r\n\r\n") {
-                assert!(reader.read_line(&mut head).expect("no reset") > 0, "{head}");
-            }
-            assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
-            let mut received = vec![0; bytes];
-            reader.read_exact(&mut received).expect("no reset");
-            assert!(received == content(bytes), "file of {bytes} bytes");
+            read_response(&mut reader, bytes);
         }
+    }
+
+    /// A connection of the client that is at a node.
+    fn handed_over(&self) -> BufReader<TcpStream> {
+        let handed = || self.count(2, "weir_hand_offs_total");
+        let stayed = || self.count(2, "weir_hand_offs_refused_total");
+        let mut stream = None;
+        self.wait_until("a connection at a node", || {
+            let before = (handed(), stayed());
+            let connect = || TcpStream::connect(SERVICE).expect("a connection");
+            let opened = self.machine(CLIENT).inside(connect).expect("its network");
+            opened.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
+            let mut reader = BufReader::new(opened);
+            get(&mut reader, FILES[0]);
+            self.wait_until("its count", || (handed(), stayed()) != before);
+            stream = Some(reader).filter(|_| handed() > before.0);
+            stream.is_some()
+        });
+        stream.expect("one of them")
     }
 }
 
-fn join(switch: &Namespace, number: u8) -> Namespace {
-    let space = Namespace::make().expect("a namespace");
-    let port = format!("p{number}");
-    switch.link(&port, &space, "e0").expect("a link");
-    let up = format!("link set {port} master bridge0 up");
-    switch.ip(&up).expect("a port of the bridge");
-    let address = format!("addr add 10.77.0.{number}/24 dev e0");
-    for words in [&address, "link set e0 up"] {
-        space.ip(words).expect("an interface");
+/// Requests a file.
+fn get(reader: &mut BufReader<TcpStream>, bytes: usize) {
+    let request = format!("GET /{bytes} HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    reader
+        .get_mut()
+        .write_all(request.as_bytes())
+        .expect("open");
+    read_response(reader, bytes);
+}
+
+/// Reads the response that is this file.
+fn read_response(reader: &mut BufReader<TcpStream>, bytes: usize) {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(reader.read_line(&mut head).expect("no reset") > 0, "{head}");
     }
-    for (setting, value) in [
-        ("net/ipv4/conf/all/rp_filter", "0"),
-        ("net/ipv4/conf/e0/rp_filter", "0"),
-        ("net/ipv4/conf/all/arp_ignore", "1"),
-        ("net/ipv4/conf/all/arp_announce", "2"),
-    ] {
-        space.set(setting, value).expect("a setting");
-    }
-    space
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    let mut received = vec![0; bytes];
+    reader.read_exact(&mut received).expect("no reset");
+    assert!(received == content(bytes), "file of {bytes} bytes");
 }
 
 fn content(bytes: usize) -> Vec<u8> {
@@ -308,6 +320,59 @@ fn connection_that_no_node_takes_is_relayed_and_its_node_chosen_once() {
     };
     assert_eq!(refused("node") + refused("state"), connections);
     assert_eq!(machines.count(2, "weir_node_choices_total"), requests);
+}
+
+#[test]
+fn silent_client_whose_connection_a_node_has_hears_when_the_front_end_is_started_again() {
+    if !is_permitted() {
+        return;
+    }
+    let machines = Machines::make();
+    let _origin = machines.origin();
+    let mut members = machines.start_all();
+    let mut connection = machines.handed_over();
+    // its rules stay in the kernel when it is killed
+    drop(members.pop());
+    get(&mut connection, FILES[2]);
+    members.push(machines.start("f", 2, "device = \"e0\""));
+    match connection.read(&mut [0]) {
+        Ok(0) => {}
+        Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
+        Ok(_) => panic!("a response without a request"),
+    }
+    let mut connection = machines.handed_over();
+    get(&mut connection, FILES[1]);
+}
+
+#[test]
+fn node_with_another_mtu_is_named_when_the_front_end_starts() {
+    if !is_permitted() {
+        return;
+    }
+    let machines = Machines::make();
+    let _nodes = [("a", 3), ("b", 4)].map(|(name, number)| machines.start(name, number, ""));
+    machines
+        .machine(4)
+        .ip("link set e0 mtu 1400")
+        .expect("an MTU");
+    let mut command = machines.node("f", 2, "device = \"e0\"");
+    let mut front_end = Process(command.stderr(Stdio::piped()).spawn().expect("weir"));
+    let lines = BufReader::new(front_end.0.stderr.take().expect("a pipe")).lines();
+    let (tell, told) = channel();
+    let reader = std::thread::spawn(move || {
+        for line in lines.map_while(Result::ok) {
+            let _ = tell.send(line);
+        }
+    });
+    let is_of_mtu = |line: &String| line.contains("(MTU)");
+    let found = std::iter::from_fn(|| told.recv_timeout(WAIT_MAX).ok()).find(is_of_mtu);
+    let line = found.expect("a line about it");
+    assert!(
+        line.contains("1500 bytes (MTU), and those to node b 1400"),
+        "{line}"
+    );
+    drop(front_end);
+    reader.join().expect("no panic");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The front end's side.
 
 use super::node::{ADOPT_TARGET, GO_TARGET};
-use super::{HandOffs, HeldBytes, Message};
+use super::{HandOffs, HeldBytes, Message, sessions};
 use crate::cluster::Cluster;
 use crate::exchange::next_hop::ChosenNode;
 use crate::exchange::state::{Plan, RequestState};
@@ -57,6 +57,9 @@ async fn attempt(exchange: &RequestState, stream: &TcpStream, read: &[u8]) -> Mo
     let Some((place, machine)) = choose(exchange, &cluster) else {
         return MoveEnd::Stays(Stay::Own);
     };
+    if !sessions::is_begun(&exchange.worker, cluster.name(place)) {
+        return MoveEnd::Stays(Stay::Node);
+    }
     let mut node = NodeMessages {
         worker: &exchange.worker,
         settings: &exchange.settings,

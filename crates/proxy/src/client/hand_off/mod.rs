@@ -4,18 +4,22 @@
 //! A front end decides with the first request of a connection. The node gets the connection as it
 //! was accepted: what the front end had read is read again. Three messages: the state, which is
 //! answered with a *ticket*; the word to go on, proved for the ticket, so that a copy of an old
-//! state is of no use; and, from the node, that the connection has ended.
+//! state is of no use; and, from the node, which connections have ended. `sessions` has what a
+//! front end and a node tell each other before all of these.
 
 mod ends;
 mod front_end;
 mod node;
+mod sessions;
 mod start;
 
 pub(crate) use front_end::hand_over;
 pub(crate) use node::{HandOffStep, run};
+pub(crate) use sessions::begin_all;
 pub(crate) use start::begin;
 
 use self::ends::Ends;
+use self::sessions::{FrontEnds, OwnSession, Sessions};
 use crate::cluster::Cluster;
 use crate::modules::own_work::OwnWork;
 use crate::settings::Settings;
@@ -28,6 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 use weir_net::hand_off::repair::FrozenConnection;
 use weir_net::hand_off::steering::{FLOWS_MAX, Steering};
 use weir_policy::connections::hand_off::MOVES_MAX;
@@ -81,6 +86,12 @@ pub(crate) struct HandOffs {
     held_bytes: Arc<AtomicUsize>,
     /// Connections that nodes have, with their tickets.
     steered: Mutex<HashMap<SocketAddrV4, String>>,
+    /// With nodes, of a front end.
+    sessions: Sessions,
+    /// Notified once when all that it takes is ready.
+    is_ready: Notify,
+    /// Those that have sessions with this node.
+    front_ends: FrontEnds,
     /// Those of a node that have ended, of which front ends are not told yet.
     ends: Ends,
     /// Connections that this node has adopted and does not go on with yet, by their tickets.
@@ -111,6 +122,7 @@ impl Service {
 struct Adopted {
     connection: FrozenConnection,
     from: String,
+    session: OwnSession,
     since: Instant,
     _held: HeldBytes,
 }

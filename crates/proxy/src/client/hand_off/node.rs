@@ -2,6 +2,7 @@
 //! and, when a connection has ended, of the node to the front end.
 
 use super::ends::{self, END_TARGET, Ended};
+use super::sessions::{self, BEGIN_TARGET, SESSION_TARGET};
 use super::{Adopted, HandOffs};
 use crate::client::connection;
 use crate::cluster::Cluster;
@@ -50,6 +51,10 @@ pub(crate) enum HandOffStep {
     Go,
     /// Some have ended.
     End,
+    /// A front end asks for a session.
+    Session,
+    /// It begins it.
+    Begin,
 }
 
 impl HandOffStep {
@@ -59,6 +64,8 @@ impl HandOffStep {
             ADOPT_TARGET => Self::Adopt,
             GO_TARGET => Self::Go,
             END_TARGET => Self::End,
+            SESSION_TARGET => Self::Session,
+            BEGIN_TARGET => Self::Begin,
             _ => return None,
         };
         (bytes <= MESSAGE_BYTES_MAX as u64).then_some(step)
@@ -168,6 +175,21 @@ fn carry_out(
             end(hand_offs, &ended);
             Ok(String::new())
         }
+        HandOffStep::Session => {
+            let of = (asked.node, exchange.client.facts().peer.ip());
+            Ok(sessions::answer(
+                &hand_offs.front_ends,
+                of,
+                &cluster.nonce(),
+            ))
+        }
+        HandOffStep::Begin => {
+            let ticket = std::str::from_utf8(content).map_err(|_| STRANGER)?;
+            let is_begun = hand_offs.front_ends.begin(asked.node, ticket);
+            is_begun
+                .then(String::new)
+                .ok_or((409, "there is no such session"))
+        }
     }
 }
 
@@ -179,10 +201,16 @@ fn proved<'m>(
     asked: &PeerRequest<'_>,
     message: &'m [u8],
 ) -> Option<&'m [u8]> {
+    let is_of_front_end = matches!(
+        step,
+        HandOffStep::Adopt | HandOffStep::Session | HandOffStep::Begin
+    );
+    if is_of_front_end && !cluster.is_listed_front_end(asked.node) {
+        return None;
+    }
     let nonce = match step {
-        HandOffStep::Adopt if !cluster.is_listed_front_end(asked.node) => return None,
-        HandOffStep::Adopt | HandOffStep::End => asked.nonce,
-        HandOffStep::Go => ticket_of(message)?,
+        HandOffStep::Adopt | HandOffStep::End | HandOffStep::Session => asked.nonce,
+        HandOffStep::Go | HandOffStep::Begin => ticket_of(message)?,
     };
     cluster.proved_hand_off(asked.node, nonce, message)
 }
@@ -228,6 +256,7 @@ fn adopt(
     let adopted = Adopted {
         connection,
         from: from.to_owned(),
+        session: hand_offs.front_ends.session_of(from),
         since: Instant::now(),
         _held: held,
     };
@@ -238,7 +267,10 @@ fn adopt(
 /// Serves an adopted connection as one that was accepted.
 fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Result<()> {
     let Adopted {
-        connection, from, ..
+        connection,
+        from,
+        session,
+        ..
     } = adopted;
     let state = connection.state();
     let (peer, service) = (state.client, state.service);
@@ -260,9 +292,14 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
     worker.counters().inc(Metric::ConnectionsAdopted);
     let worker = Rc::clone(worker);
     tokio::task::spawn_local(async move {
-        connection::serve(accepted, Rc::clone(&worker)).await;
-        let client = peer;
-        ends::tell(&worker, &from, Ended { client, ticket });
+        tokio::select! {
+            () = connection::serve(accepted, Rc::clone(&worker)) => {
+                let client = peer;
+                ends::tell(&worker, &from, Ended { client, ticket });
+            }
+            // its packets come no more: it is closed
+            () = session.ended() => {}
+        }
     });
     Ok(())
 }
@@ -336,11 +373,8 @@ mod tests {
     ) -> Option<String> {
         let sender = cluster(from);
         let place = sender.other(to).expect("a member");
-        let nonce = if step == HandOffStep::Go {
-            content
-        } else {
-            "n"
-        };
+        let is_for_ticket = matches!(step, HandOffStep::Go | HandOffStep::Begin);
+        let nonce = if is_for_ticket { content } else { "n" };
         let message = sender.prove_hand_off(place, nonce, content.as_bytes());
         let message = message.expect("a secret");
         let content = proved(&cluster("a"), step, &asked(from, "n"), &message)?;
@@ -348,13 +382,14 @@ mod tests {
     }
 
     #[test]
-    fn state_is_taken_from_a_front_end_alone_and_other_messages_from_members() {
-        let all = [HandOffStep::Adopt, HandOffStep::Go, HandOffStep::End];
-        for step in all {
+    fn state_and_session_are_taken_from_a_front_end_alone_and_other_messages_from_members() {
+        let of_members = [HandOffStep::Go, HandOffStep::End];
+        let of_front_ends = [HandOffStep::Adopt, HandOffStep::Session, HandOffStep::Begin];
+        for step in of_members.into_iter().chain(of_front_ends) {
             let from_front_end = received(step, ("f", "a"), "content");
             assert_eq!(from_front_end.as_deref(), Some("content"), "{step:?}");
             let from_node = received(step, ("b", "a"), "content");
-            assert_eq!(from_node.is_some(), step != HandOffStep::Adopt, "{step:?}");
+            assert_eq!(from_node.is_some(), of_members.contains(&step), "{step:?}");
             let for_another = received(step, ("f", "b"), "content");
             assert_eq!(for_another, None, "{step:?}");
         }
@@ -427,12 +462,14 @@ mod tests {
     }
 
     #[test]
-    fn message_is_one_of_three_and_no_larger_than_the_state_of_a_connection() {
+    fn message_is_one_of_five_and_no_larger_than_the_state_of_a_connection() {
         let most = MESSAGE_BYTES_MAX as u64;
         let check = |target, bytes, expected| assert_eq!(HandOffStep::of(target, bytes), expected);
         check(ADOPT_TARGET, most, Some(HandOffStep::Adopt));
         check(GO_TARGET, 0, Some(HandOffStep::Go));
         check(END_TARGET, most, Some(HandOffStep::End));
+        check(SESSION_TARGET, 0, Some(HandOffStep::Session));
+        check(BEGIN_TARGET, 0, Some(HandOffStep::Begin));
         check(ADOPT_TARGET, most + 1, None);
         check("/weir/hand-off/other", 0, None);
     }

@@ -43,6 +43,7 @@ pub(crate) fn begin(
         return Err(missing);
     }
     let _ = hand_offs.service.set(Service::new(service, send));
+    hand_offs.is_ready.notify_one();
     Ok(())
 }
 
