@@ -85,6 +85,35 @@ fn counts_of_a_small_cluster_are_those_of_a_large_one() {
     assert_eq!(herd["whole"], herd["clients"], "{herd}");
 }
 
+#[test]
+fn clients_see_nothing_of_connections_that_a_front_end_hands_over() {
+    if !is_permitted() {
+        return;
+    }
+    let record = measured("hand-off");
+    let runs = list(&record, "hand_offs");
+    let kinds = runs.iter().map(|run| {
+        let mechanism = run["mechanism"].as_str().expect("a word");
+        (mechanism, count(run, "requests_a_connection"))
+    });
+    assert!(kinds.eq([
+        ("forwarding", 20),
+        ("hand-off", 20),
+        ("forwarding", 1),
+        ("hand-off", 1)
+    ]));
+    for run in runs {
+        let of = |name: &str| count(run, name);
+        assert_eq!(of("unbroken"), of("connections"), "{run}");
+        assert_eq!(of("lost"), 0, "{run}");
+        if run["mechanism"] == "hand-off" {
+            let counted = of("handed_over") + of("stayed");
+            assert_eq!(counted, of("connections"), "{run}");
+            assert!(of("handed_over") > 0 && of("hold_p99_us") > 0, "{run}");
+        }
+    }
+}
+
 /// The systems that are compared.
 const SYSTEMS: [&str; 6] = [
     "replicated-hash",

@@ -24,6 +24,7 @@ use crate::uneven::{Herd, SEND_BUFFER_BYTES};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, value_parser};
 use parts::choice::{self, ChoiceTime};
+use parts::hand_off::{self, HandOffRun};
 use parts::hit_ratio::{self, HitRatioRun};
 use parts::hot::{self, HotRun};
 use parts::join::{self, JoinRun};
@@ -38,6 +39,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 pub(crate) use system::PROGRAMS;
 pub(crate) use table::figures as render_figures;
+pub(crate) use table::hand_off as render_hand_off;
 use xtask::failure::{During, Failure};
 use xtask::workplace::Workplace;
 
@@ -67,6 +69,9 @@ enum Part {
     Purge,
     /// Time of a choice among nodes
     Choice,
+    /// CPU time of a front end that hands connections over, beside one that passes responses on;
+    /// as root
+    HandOff,
 }
 
 /// How to measure; kept in the record.
@@ -115,6 +120,8 @@ pub(crate) struct Figures {
     #[serde(default)]
     purges: Vec<PurgeRun>,
     choices: Vec<ChoiceTime>,
+    #[serde(default)]
+    hand_offs: Vec<HandOffRun>,
 }
 
 /// Room under the limit of open files: each client of the large herd is one, and so is what a node
@@ -191,13 +198,20 @@ fn measure_part(record: &mut Record, setup: &Setup, part: Part) -> Result<(), Fa
             let choices = choice::measure(setup.cores.server);
             record.figures.choices = record.kept("choices", choices).unwrap_or_default();
         }
+        Part::HandOff => hand_off::measure(record, setup)?,
     }
     Ok(())
 }
 
-/// Whether the record has all rows of the table.
+/// Whether the record has all rows of the table but those of hand-off, which takes root: there is a
+/// record of that alone.
 pub(crate) fn record_is_whole(record: &Record) -> bool {
-    targets::rows(record).len() == targets::ROWS
+    targets::rows_without_root(record).len() == targets::ROWS
+}
+
+/// Whether the record has all that is measured of hand-off.
+pub(crate) fn record_has_hand_off(record: &Record) -> bool {
+    hand_off::table::rows(&record.figures.hand_offs).len() == hand_off::table::ROWS
 }
 
 /// CPU time of a hit at the node that is asked, and of one at another node, of both nodes:

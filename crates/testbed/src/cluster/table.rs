@@ -1,13 +1,16 @@
 //! The tables of a record, as Markdown.
 
 use super::Record;
+use super::parts::hand_off;
 use super::parts::hit_ratio::{HitRatioRun, ONE_NODE};
 use super::parts::hot::HotRun;
 use super::parts::lateral::WAYS;
 use super::parts::purge::PurgeRun;
 use super::parts::speed::SpeedRun;
 use super::system::SYSTEMS;
-use super::targets::{self, hit_ratios, hots, joins, laterals, purges, rows, speeds};
+use super::targets::{
+    self, Row, hit_ratios, hots, joins, laterals, purges, rows, rows_without_root, speeds,
+};
 use crate::record::markdown::{self, COULD_NOT, TARGETS, list, row, table};
 use weir_measure::float;
 use weir_measure::quantile::Spread;
@@ -24,13 +27,14 @@ pub(super) fn render(record: &Record) -> String {
         cores.load
     );
     markdown::versions(&mut out, record);
-    out += &figures(record);
+    out += &table_of(rows(record));
     hit_ratio_table(&mut out, record);
     speed_table(&mut out, record);
     hot_table(&mut out, record);
     lateral_table(&mut out, record);
     purge_table(&mut out, record);
     choice_table(&mut out, record);
+    hand_off::table::render(&mut out, &record.figures.hand_offs);
     list(&mut out, TARGETS, targets::judge(record));
     list(&mut out, COULD_NOT, troubles(record));
     out
@@ -38,7 +42,19 @@ pub(super) fn render(record: &Record) -> String {
 
 /// What is to be reached beside what was reached.
 pub(crate) fn figures(record: &Record) -> String {
-    let lines = rows(record).into_iter().map(|it| {
+    table_of(rows_without_root(record))
+}
+
+/// The same of hand-off, and its measurements.
+pub(crate) fn hand_off(record: &Record) -> String {
+    let runs = &record.figures.hand_offs;
+    let mut out = table_of(hand_off::table::rows(runs));
+    hand_off::table::render(&mut out, runs);
+    out
+}
+
+fn table_of(rows: Vec<Row>) -> String {
+    let lines = rows.into_iter().map(|it| {
         let verdict = if it.is_met { "met" } else { "missed" };
         row([it.figure, &it.to_reach, &it.reached, verdict])
     });

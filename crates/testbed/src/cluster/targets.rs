@@ -1,6 +1,7 @@
 //! What was agreed that a cluster reaches, and whether it does: the rows of the table.
 
 use super::Record;
+use super::parts::hand_off;
 use super::parts::hit_ratio::{HitRatioRun, ONE_NODE};
 use super::parts::hot::HotRun;
 use super::parts::join::JoinRun;
@@ -45,7 +46,7 @@ const CHOICE_NS_MAX: u64 = 1000;
 
 const LATERAL_US_MAX: f64 = 40.0;
 
-/// How many rows there are where all was measured.
+/// How many rows there are where all was measured but hand-off.
 pub(super) const ROWS: usize = 12;
 
 type MakeRow = fn(&Record) -> Option<Row>;
@@ -67,6 +68,13 @@ const ALL: [MakeRow; ROWS] = [
 
 /// The rows for which there are figures.
 pub(super) fn rows(record: &Record) -> Vec<Row> {
+    let mut rows = rows_without_root(record);
+    rows.extend(hand_off::table::rows(&record.figures.hand_offs));
+    rows
+}
+
+/// The same without those of hand-off.
+pub(super) fn rows_without_root(record: &Record) -> Vec<Row> {
     ALL.iter().filter_map(|make| make(record)).collect()
 }
 

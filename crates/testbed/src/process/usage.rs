@@ -7,6 +7,7 @@ use std::ops::Sub;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use weir_bench::usage::{TICKS_PER_S, named_numbers, process_tree, stat_of};
+use xtask::failure::{During, Failure};
 
 /// CPU time of a process tree, threads and ended children included. The kernel rounds to ticks
 /// (usually 10 ms).
@@ -29,6 +30,50 @@ impl Sub for CpuTime {
         Self {
             user_us: self.user_us.saturating_sub(earlier.user_us),
             system_us: self.system_us.saturating_sub(earlier.system_us),
+        }
+    }
+}
+
+/// CPU time of the whole machine until one moment, microseconds: of all processes, and of the
+/// kernel. Where this is a guest, it is what the guest sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MachineTime {
+    /// All but idle cores and cores that wait for disks.
+    pub(crate) busy_us: u64,
+    /// Of that, in softirq: packets that arrive and are forwarded, whoever sent them.
+    pub(crate) softirq_us: u64,
+}
+
+impl MachineTime {
+    /// Until now.
+    ///
+    /// # Errors
+    /// `/proc/stat` cannot be read.
+    pub(crate) fn now() -> Result<Self, Failure> {
+        let stat = fs::read_to_string("/proc/stat").during("read `/proc/stat`")?;
+        let time = Self::parse(&stat);
+        time.ok_or_else(|| Failure::Outside("`/proc/stat` is not understood".to_owned()))
+    }
+
+    /// The first line: user nice system idle iowait irq softirq steal, in ticks.
+    fn parse(stat: &str) -> Option<Self> {
+        let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let ticks = line.split_whitespace().map(str::parse);
+        let ticks: Vec<u64> = ticks.collect::<Result<_, _>>().ok()?;
+        let [user, nice, system, _, _, irq, softirq, ..] = ticks[..] else {
+            return None;
+        };
+        Some(Self {
+            busy_us: micros(user + nice + system + irq + softirq),
+            softirq_us: micros(softirq),
+        })
+    }
+
+    /// The time since `earlier`.
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self {
+            busy_us: self.busy_us.saturating_sub(earlier.busy_us),
+            softirq_us: self.softirq_us.saturating_sub(earlier.softirq_us),
         }
     }
 }
@@ -154,6 +199,16 @@ mod tests {
         assert!(tree(id).contains(&id) && is_running(id));
         assert!(memory(id).rss_kib > 0 && memory(id).pss_kib > 0);
         assert!(peak_rss_kib(id) >= 1000, "{}", peak_rss_kib(id));
+    }
+
+    #[test]
+    fn machine_is_busy_but_for_idle_cores_and_those_that_wait_for_disks() {
+        let tick_us = micros(1);
+        let stat = "cpu  1 2 4 1000 1000 8 16 1000 0 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
+        let time = MachineTime::parse(stat).expect("a line");
+        assert_eq!(time.busy_us, 31 * tick_us);
+        assert_eq!(time.softirq_us, 16 * tick_us);
+        assert_eq!(MachineTime::parse("cpu  1 2"), None);
     }
 
     #[test]

@@ -36,7 +36,7 @@ const END: &str = "<!-- end of table -->";
 type MakeTable = fn() -> Result<String, Failure>;
 
 /// Names of tables, and how each is made.
-const TABLES: [(&str, MakeTable); 16] = [
+const TABLES: [(&str, MakeTable); 17] = [
     ("bench-wpb", || {
         bench_wpb::newest().map(|set| bench_wpb::render(&set))
     }),
@@ -79,6 +79,10 @@ const TABLES: [(&str, MakeTable); 16] = [
     ("scale-costs", scale::costs),
     ("scale-needs", || scale::of_both(table::needs_table)),
     ("scale-limits", || scale::of_both(table::limits_table)),
+    ("hand-off", || {
+        let (record, path) = newest::record(cluster::record_has_hand_off)?;
+        Ok(from(&path, &cluster::render_hand_off(&record)))
+    }),
     ("uneven", || {
         let (record, path) = newest::record(uneven::record_has_experiments)?;
         Ok(from(&path, &uneven::render_experiments(&record)))

@@ -1,6 +1,7 @@
 //! The parts of the measurement, each with what it hands back.
 
 pub(super) mod choice;
+pub(super) mod hand_off;
 pub(super) mod hit_ratio;
 pub(super) mod hot;
 pub(super) mod join;
