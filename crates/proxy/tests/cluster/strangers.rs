@@ -102,3 +102,38 @@ fn stranger_that_does_not_know_the_secret_is_told_nothing() {
     assert_eq!(count(PeerRefusal::OtherName), 1);
     assert_eq!(cluster.asked("/x"), 0);
 }
+
+#[test]
+fn message_about_a_connection_is_taken_of_members_that_know_the_secret_alone() {
+    let cluster = Nodes::start(fresh);
+    let peers = cluster.nodes[1].listener(1);
+    let check = |target: &str, fields: &str| {
+        let response = RawClient::connect(peers).ask(format!(
+            "POST {target} HTTP/1.1\r\nHost: b\r\n{fields}Content-Length: 40\r\n\r\n{:40}",
+            "content"
+        ));
+        assert_eq!(response.status(), 403, "{target} {fields}");
+    };
+    let targets = [
+        "/weir/hand-off",
+        "/weir/hand-off/go",
+        "/weir/hand-off/end",
+        "/weir/hand-off/session",
+        "/weir/hand-off/session/begin",
+        "/weir/hand-off/other",
+    ];
+    for target in targets {
+        // without a secret nothing can be proved
+        check(target, "Weir-Peer: node=a, mode=hand-off\r\n");
+        check(target, "");
+    }
+    let _folder = set_secret(&cluster);
+    for target in targets {
+        check(target, "Weir-Peer: node=a, mode=hand-off\r\n");
+        check(
+            target,
+            "Weir-Peer: node=a, mode=hand-off, to=b, proof=:YQ==:, nonce=:YQ==:\r\n",
+        );
+    }
+    assert_eq!(cluster.nodes[1].count(Metric::ConnectionsAdopted), 0);
+}
