@@ -6,7 +6,6 @@
 
 pub mod closed_port;
 pub mod command;
-pub mod ethernet;
 pub mod failure;
 pub mod files;
 pub mod filters;

@@ -1,5 +1,7 @@
 //! A network of its own on this machine.
 
+pub mod ethernet;
+
 use crate::command::output;
 use crate::failure::{During, Failure};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};

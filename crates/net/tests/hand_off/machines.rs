@@ -1,8 +1,8 @@
 //! A client and machines of one service, each with a network stack of its own, on one Ethernet.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
-use xtask::ethernet::{Ethernet, address, hardware};
 use xtask::namespace::Namespace;
+use xtask::namespace::ethernet::{Ethernet, address, hardware};
 
 /// The address of the service, which each machine has.
 pub(crate) const SERVICE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);

@@ -8,7 +8,6 @@
 //! get hosts from `modules::hosts`, which does not know how they are made.
 
 pub(crate) mod digest_fetch;
-pub(crate) mod hand_off_sessions;
 pub(crate) mod hop_probes;
 pub(crate) mod member_message;
 pub(crate) mod module_host;

@@ -6,8 +6,8 @@ use crate::cluster::purges::ClusterPurges;
 use crate::cluster::{ClusterSecret, Membership};
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
 use crate::host::{
-    digest_fetch, hand_off_sessions, hop_probes, member_message, module_host, own_url_check,
-    purge_sender, state_exchange, timers,
+    digest_fetch, hop_probes, member_message, module_host, own_url_check, purge_sender,
+    state_exchange, timers,
 };
 use crate::log::access_log::{AccessLog, Destination, Format, Say};
 use crate::log::module_log::ModuleLog;
@@ -383,7 +383,7 @@ fn begin_tasks(worker: &Rc<Worker>) {
     digest_fetch::spawn(worker);
     state_exchange::spawn(worker);
     hop_probes::spawn(worker);
-    hand_off_sessions::spawn(worker);
+    hand_off::begin_sessions(worker);
 }
 
 /// The admin interface's token, if the configuration names one.

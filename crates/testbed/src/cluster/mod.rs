@@ -10,6 +10,7 @@ pub(crate) mod figure13;
 mod load;
 mod nodes;
 mod parts;
+mod row;
 mod setup;
 mod site;
 mod system;

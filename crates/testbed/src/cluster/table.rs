@@ -7,9 +7,10 @@ use super::parts::hot::HotRun;
 use super::parts::lateral::WAYS;
 use super::parts::purge::PurgeRun;
 use super::parts::speed::SpeedRun;
+use super::row::Row;
 use super::system::SYSTEMS;
 use super::targets::{
-    self, Row, hit_ratios, hots, joins, laterals, purges, rows, rows_without_root, speeds,
+    self, hit_ratios, hots, joins, laterals, purges, rows, rows_without_root, speeds,
 };
 use crate::record::markdown::{self, COULD_NOT, TARGETS, list, row, table};
 use weir_measure::float;

@@ -9,19 +9,11 @@ use super::parts::kill::KillRun;
 use super::parts::lateral::{LateralRun, Way};
 use super::parts::purge::PurgeRun;
 use super::parts::speed::SpeedRun;
+use super::row::Row;
 use super::system::{DEFAULT_POLICY, HAPROXY};
 use crate::record::markdown::{Target, bytes, median, ratio};
 use weir_measure::float;
 use weir_measure::quantile::Spread;
-
-/// One row: what is to be reached, what was, and whether that is enough.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) figure: &'static str,
-    pub(super) to_reach: String,
-    pub(super) reached: String,
-    pub(super) is_met: bool,
-}
 
 /// Points of a hit ratio that a cluster may have less than one node with all the memory.
 const POINTS_MAX: f64 = 1.0;

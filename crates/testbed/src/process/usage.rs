@@ -40,7 +40,7 @@ impl Sub for CpuTime {
 pub(crate) struct MachineTime {
     /// All but idle cores and cores that wait for disks.
     pub(crate) busy_us: u64,
-    /// Of that, in softirq: packets that arrive and are forwarded, whoever sent them.
+    /// Of that, in softirq: packets that arrive and are forwarded, of all senders.
     pub(crate) softirq_us: u64,
 }
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use xtask::ethernet::Ethernet;
+use xtask::namespace::ethernet::Ethernet;
 use xtask::namespace::{Namespace, is_permitted};
 
 const WAIT_MAX: Duration = Duration::from_secs(60);

@@ -15,7 +15,7 @@ mod start;
 
 pub(crate) use front_end::hand_over;
 pub(crate) use node::{HandOffStep, run};
-pub(crate) use sessions::begin_all;
+pub(crate) use sessions::begin_sessions;
 pub(crate) use start::begin;
 
 use self::ends::Ends;

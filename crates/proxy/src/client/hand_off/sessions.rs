@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use weir_net::hand_off::mtu_toward;
+use weir_net::workers::Stage;
 
 /// Where the first message is sent.
 pub(super) const SESSION_TARGET: &str = "/weir/hand-off/session";
@@ -77,9 +78,23 @@ pub(super) fn is_begun(worker: &Rc<Worker>, node: &str) -> bool {
     session == Session::Begun
 }
 
-/// Begins sessions with all nodes, if this is a front end that hands connections over: at once when
-/// it is ready for that.
-pub(crate) async fn begin_all(worker: &Rc<Worker>) {
+/// Begins sessions with all nodes, if this is a front end that hands connections over: on the first
+/// worker, at once when all is ready for that. To be called once on each worker.
+pub(crate) fn begin_sessions(worker: &Rc<Worker>) {
+    if worker.net().index() != 0 {
+        return;
+    }
+    let worker = Rc::clone(worker);
+    tokio::task::spawn_local(async move {
+        let mut stage = worker.network().stage();
+        tokio::select! {
+            _ = stage.wait_for(|stage| *stage >= Stage::Draining) => {}
+            () = begin_all(&worker) => {}
+        }
+    });
+}
+
+async fn begin_all(worker: &Rc<Worker>) {
     let hand_offs = &worker.shared.hand_offs;
     hand_offs.is_ready.notified().await;
     let Some(cluster) = worker.settings().cluster() else {

@@ -5,7 +5,7 @@ use super::{SIZE_BYTES, TARGETS};
 use crate::client::get::{connect, get};
 use crate::process::affinity;
 use std::sync::atomic::{AtomicU64, Ordering};
-use weir_bench::origin::{ResponseSpec, content_of};
+use weir_bench::origin::content_of;
 use weir_workload::Chance;
 use xtask::failure::Failure;
 
@@ -29,12 +29,6 @@ pub(super) struct Served {
     pub(super) unbroken: u64,
     /// Why others failed; of the first ones.
     pub(super) failures: Vec<String>,
-}
-
-/// A target by number, below a path that no other measurement has.
-pub(super) fn target(members: &Members, number: u64) -> String {
-    let path = format!("/hand-off/{}/{number}", members.mechanism.as_str());
-    ResponseSpec::new(&path, SIZE_BYTES).to_string()
 }
 
 impl Connections {
@@ -93,7 +87,7 @@ impl Connections {
         let failed = |error: std::io::Error| error.to_string();
         let mut stream = connect(members.service).map_err(failed)?;
         for number in 0..self.requests_each {
-            let target = target(members, chance.below(TARGETS));
+            let target = members.target(chance.below(TARGETS));
             let answer = get(&mut stream, &target);
             let answer = answer.map_err(|error| format!("request {number}: {error}"))?;
             if answer.status != 200 || answer.body.len() as u64 != SIZE_BYTES {

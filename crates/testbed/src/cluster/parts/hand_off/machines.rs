@@ -1,7 +1,6 @@
 //! The machines, and the members of a cluster on them.
 
-use super::clients::target;
-use super::{Mechanism, TARGETS};
+use super::{Mechanism, SIZE_BYTES, TARGETS};
 use crate::client::get::{connect, get_of};
 use crate::client::metrics;
 use crate::cluster::nodes::write_secret;
@@ -12,9 +11,10 @@ use crate::proxy::server::{Place, Server};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use xtask::ethernet::{DEVICE, Ethernet, address};
+use weir_bench::origin::ResponseSpec;
 use xtask::failure::{During, Failure};
 use xtask::namespace::Namespace;
+use xtask::namespace::ethernet::{DEVICE, Ethernet, address};
 
 // the numbers of the machines
 const CLIENT: u8 = 1;
@@ -148,7 +148,7 @@ impl Machines {
         let fill = || {
             (0..TARGETS).try_for_each(|number| {
                 let mut stream = connect(members.service)?;
-                let answer = get_of(&mut stream, "origin.example", &target(members, number))?;
+                let answer = get_of(&mut stream, "origin.example", &members.target(number))?;
                 match answer.status {
                     200 => Ok(()),
                     status => Err(std::io::Error::other(format!("status {status}"))),
@@ -210,6 +210,12 @@ pub(super) struct Members {
 }
 
 impl Members {
+    /// A target by number, below a path that no other measurement has.
+    pub(super) fn target(&self, number: u64) -> String {
+        let path = format!("/hand-off/{}/{number}", self.mechanism.as_str());
+        ResponseSpec::new(&path, SIZE_BYTES).to_string()
+    }
+
     /// What the front end has counted until now.
     pub(super) fn numbers(&self, machines: &Machines) -> Result<Numbers, Failure> {
         let read = || metrics::text(admin(self.mechanism));

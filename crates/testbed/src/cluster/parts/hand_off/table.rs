@@ -1,7 +1,7 @@
 //! What hand-off is to save, and what it does: the rows and the table.
 
 use super::{HandOffRun, MECHANISMS, Mechanism, RUNS};
-use crate::cluster::targets::Row;
+use crate::cluster::row::Row;
 use crate::record::markdown::{ratio, row, table};
 use weir_measure::float;
 use weir_measure::quantile::Spread;
