@@ -11,8 +11,8 @@
 //! more than a whole hit.
 //!
 //! What costs memory that does not depend on the stream is here as values: the heavy hitters of a
-//! stream ([`sketch`]), and what is told of them ([`live`]). Threads, locks and names are the
-//! driver's.
+//! stream ([`sketch`]), the last hour and week ([`history`]), and what is told of both ([`live`]).
+//! Threads, locks and names are the driver's.
 //!
 //! The result file of a benchmark run ([`record`]) is here too: other programs read it, so its
 //! schema belongs neither to the program that writes it nor to the one that draws it.
@@ -24,6 +24,7 @@ extern crate alloc;
 
 pub mod counters;
 pub mod histogram;
+pub mod history;
 pub mod label;
 pub mod live;
 pub mod merge;
