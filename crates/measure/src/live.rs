@@ -37,6 +37,9 @@ labels! {
         Wasted = "wasted",
         /// Requests of clients that were forwarded.
         Misses = "misses",
+        /// Requests of clients that were forwarded and went wrong: the next hop was not reached,
+        /// was late, or its response broke off.
+        Errors = "errors",
     }
 }
 

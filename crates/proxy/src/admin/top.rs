@@ -92,7 +92,7 @@ fn written(table: &TopTable) -> String {
         ..
     } = table;
     let mut page = format!("{of} by {by}: {total} {unit} in all, halved each 10 minutes\n\n");
-    let head = ["", "at most", "at least", "%", ""].map(str::to_owned);
+    let head = ["place", "at most", "at least", "%", "name"].map(str::to_owned);
     let rows = table.rows.iter().zip(1..).map(|(row, rank)| {
         let least = row.count - row.error;
         let name = row.name.escape_debug().to_string();
@@ -139,7 +139,16 @@ pub(super) async fn misses(
 }
 
 fn written_misses(misses: &RecentMisses) -> String {
-    let head = ["time", "why", "not stored", "status", "client", "", ""].map(str::to_owned);
+    let head = [
+        "time",
+        "why",
+        "not stored",
+        "status",
+        "client",
+        "method",
+        "url",
+    ]
+    .map(str::to_owned);
     let rows = misses.misses.iter().map(|miss| {
         [
             time_of_day(miss.at_unix_ms),
@@ -215,7 +224,7 @@ mod tests {
         let line = page.lines().nth(3).expect("a row");
         assert_eq!(
             line,
-            r"1?  30       20        75.0  http://a/\u{1b}[2J\u{202e}<script>\n"
+            r"1?     30       20        75.0  http://a/\u{1b}[2J\u{202e}<script>\n"
         );
         let miss = Miss {
             at_unix_ms: 86_400_000 + 3_723_000,

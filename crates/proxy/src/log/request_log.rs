@@ -161,6 +161,11 @@ impl RequestLog {
         }
     }
 
+    /// Something went wrong that its client has no part in.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.error.is_some() && self.end != End::ClientLeft
+    }
+
     /// Bytes sent to the client, head and content.
     pub(crate) fn response_bytes(&self) -> u64 {
         self.response_bytes

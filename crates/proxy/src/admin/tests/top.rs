@@ -29,7 +29,7 @@ fn heavy_hitters_are_a_table_or_json() {
         "{text}"
     );
     assert!(
-        text.contains("\n1   60       60        60.0  http://example.org/<script>\n"),
+        text.contains("\n1      60       60        60.0  http://example.org/<script>\n"),
         "{text}"
     );
     let request = "GET /top?of=hosts&by=misses&n=1&format=json HTTP/1.1";

@@ -49,6 +49,7 @@ impl RequestState {
                     requests: 1,
                     to_clients: log.response_bytes(),
                     misses: u64::from(is_miss),
+                    errors: u64::from(is_miss && log.has_failed()),
                     ..log.next_hop_weights()
                 },
                 miss,

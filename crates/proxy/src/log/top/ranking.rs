@@ -19,6 +19,8 @@ pub(crate) struct Weights {
     pub(crate) wasted: u64,
     /// Requests that were forwarded.
     pub(crate) misses: u64,
+    /// Those of them that went wrong at the next hop.
+    pub(crate) errors: u64,
 }
 
 impl Weights {
@@ -29,6 +31,7 @@ impl Weights {
             TopBy::FromNextHops => self.from_next_hops,
             TopBy::Wasted => self.wasted,
             TopBy::Misses => self.misses,
+            TopBy::Errors => self.errors,
         }
     }
 }
@@ -44,7 +47,7 @@ struct Name {
 #[derive(Debug, Default)]
 pub(super) struct Ranking {
     by: [SpaceSaving; TopBy::COUNT],
-    /// Of the keys that a sketch has: at most 5 000. Keys are digests under a secret.
+    /// Of the keys that a sketch has: at most 6 000. Keys are digests under a secret.
     names: HashMap<u64, Name>,
 }
 

@@ -197,7 +197,7 @@ fn shown_url(name: &str, admin: &Admin) -> String {
 /// What is counted by a measure.
 const fn unit(by: TopBy) -> &'static str {
     match by {
-        TopBy::Requests | TopBy::Misses => "requests",
+        TopBy::Requests | TopBy::Misses | TopBy::Errors => "requests",
         TopBy::ToClients | TopBy::FromNextHops | TopBy::Wasted => "bytes",
     }
 }
