@@ -35,10 +35,10 @@ release:
 test:
 	$(CARGO) xtask ci
 
-# a page through the proxy in headless Chromium
+# a page through the proxy, and the page of the admin interface, in headless Chromium
 test-browser:
 	$(CARGO) xtask need chromium nginx
-	$(CARGO) test --locked -p weir-cli --test browser
+	$(CARGO) test --locked -p weir-cli --test browser --test dashboard
 
 # the Coraza WAF, fetched as a Go module and built, before an origin: it stops its test attacks
 test-coraza:

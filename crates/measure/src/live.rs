@@ -106,3 +106,65 @@ pub struct Miss {
     /// nothing was to be stored.
     pub not_stored: Option<String>,
 }
+
+/// How the values of a series are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LiveKind {
+    /// By how much a counter grew from one row to the next.
+    Count,
+    /// What a gauge shows.
+    Gauge,
+    /// A quantile of response times, microseconds.
+    Time,
+}
+
+/// A series of values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveSeries {
+    /// Its name, such as `requests.hit`.
+    pub name: String,
+    /// How its values are to be read.
+    pub kind: LiveKind,
+}
+
+/// What the proxy did in one second: an event of `/events`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveSample {
+    /// The end of the second, seconds since 1970 UTC.
+    pub at_s: u64,
+    /// The values of all series, in their order; none if there is none to show.
+    pub values: Vec<Option<u64>>,
+    /// Counters since the start and gauges, in the same order.
+    pub totals: Vec<Option<u64>>,
+}
+
+/// What the proxy does now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Live {
+    /// The version of this type.
+    pub version: u32,
+    /// The version of the proxy.
+    pub weir: String,
+    /// When it started, milliseconds since 1970 UTC.
+    pub started_unix_ms: u64,
+    /// All series.
+    pub series: Vec<LiveSeries>,
+    /// The last second.
+    pub sample: LiveSample,
+}
+
+/// Rows of the history, by columns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryTable {
+    /// The version of this type.
+    pub version: u32,
+    /// Seconds from a row to the next.
+    pub step_s: u64,
+    /// When the first row begins, seconds since 1970 UTC.
+    pub from_s: u64,
+    /// The series of the columns.
+    pub series: Vec<LiveSeries>,
+    /// A column for each series, with a value for each row; none where nothing is known.
+    pub columns: Vec<Vec<Option<u64>>>,
+}

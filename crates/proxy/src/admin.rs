@@ -12,6 +12,7 @@
 
 mod cluster;
 mod connections;
+mod dashboard;
 mod exposition;
 mod guard;
 mod listening;
@@ -29,12 +30,13 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use axum::Router;
+use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use tokio::sync::oneshot;
 use weir_extend::{ListenerMode, StoredError};
 use weir_measure::Snapshot;
@@ -44,6 +46,7 @@ use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::AdminAddress;
 use crate::modules::report::ModuleReport;
 use crate::settings::hierarchy::ParentReport;
+use dashboard::Dashboard;
 use guard::Guard;
 use listening::listener::BoundedListener;
 use listening::places::{self, Limits, Place};
@@ -51,6 +54,7 @@ use listening::socket::SocketFile;
 use modules::ModuleAction;
 
 pub use crate::host::stored::listing::{StoredVariantInfo, StoredVariants};
+pub(crate) use dashboard::history_file::{FILE_NAME as HISTORY_FILE_NAME, HistoryFile};
 pub use listening::socket::AdminSocket;
 pub use purge::{MemberPurge, PurgeCall, PurgeFailure, PurgeReach, PurgeReport};
 pub use stored::{BOTH_MODES, StoredCall, StoredReply};
@@ -70,7 +74,11 @@ GET  /connections          how connections are used: a table, or JSON with ?form
 GET  /config               the effective configuration, TOML
 GET  /modules              the modules in force: a table, or JSON with ?format=json or Accept: application/json
 GET  /cluster              the nodes of the cluster as this one knows them: a table, or JSON in the same ways
-GET  /top?of=urls&by=bytes the heaviest urls, hosts, clients or next-hops, by requests, to-clients (bytes), from-next-hops, wasted or misses; n= rows; a table, or JSON in the same ways
+GET  /                     the page, for a browser
+GET  /live                 what the last second was: JSON
+GET  /history?step=1s      the last hour, or the last week with step=1min; from= seconds since 1970, series= names: JSON
+GET  /events               what each second was, as server-sent events for at most 16 watchers
+GET  /top?of=urls&by=bytes the heaviest urls, hosts, clients or next-hops, by requests, to-clients (bytes), from-next-hops, wasted, misses or errors; n= rows; a table, or JSON in the same ways
 GET  /misses               the requests that were forwarded last, and why: a table, or JSON in the same ways
 GET  /route?url=URL        where a request for a URL is sent, and why; before url= may come mode=forward&, mode=gateway& and format=json&
 POST /modules/NAME/disable do not call this module for new requests
@@ -191,19 +199,25 @@ impl Drop for AdminHandle {
     }
 }
 
-/// Serves `control` on `socket` until the handle is dropped.
+/// Serves `control` on `socket` until the handle is dropped. The history of its numbers outlives
+/// the process in a file, if there is one.
 ///
 /// # Errors
 ///
 /// When the listener or the thread cannot be set up.
-pub fn serve(socket: AdminSocket, control: Arc<dyn Control>) -> io::Result<AdminHandle> {
-    serve_within(Limits::DEFAULT, socket, control)
+pub(crate) fn serve(
+    socket: AdminSocket,
+    control: Arc<dyn Control>,
+    history: Option<HistoryFile>,
+) -> io::Result<AdminHandle> {
+    serve_within(Limits::DEFAULT, socket, control, history)
 }
 
 fn serve_within(
     limits: Limits,
     socket: AdminSocket,
     control: Arc<dyn Control>,
+    history: Option<HistoryFile>,
 ) -> io::Result<AdminHandle> {
     let address = socket.address().clone();
     let is_public = address.is_public();
@@ -218,11 +232,16 @@ fn serve_within(
     let (stop, stopped) = oneshot::channel::<()>();
     let run = move || {
         runtime.block_on(async {
-            let service = router(control, is_public).into_make_service_with_connect_info::<Place>();
+            let dashboard = Arc::new(Dashboard::new(history));
+            let sampling = dashboard::sample(Arc::clone(&control), Arc::clone(&dashboard));
+            let service = router(control, &dashboard, is_public);
+            let service = service.into_make_service_with_connect_info::<Place>();
             tokio::select! {
                 _ended = axum::serve(listener, service).into_future() => {}
+                () = sampling => {}
                 _dropped = stopped => {}
             }
+            dashboard.save();
         });
         runtime.shutdown_timeout(STOP_LIMIT);
     };
@@ -238,16 +257,16 @@ fn serve_within(
 }
 
 /// The endpoints; `is_public` if other machines reach them.
-fn router(control: Arc<dyn Control>, is_public: bool) -> Router {
+fn router(control: Arc<dyn Control>, dashboard: &Arc<Dashboard>, is_public: bool) -> Router {
     let guard = Guard {
         control: Arc::clone(&control),
         is_public,
     };
     Router::new()
-        .route(
-            "/",
-            get(async || text(StatusCode::OK, format!("weir admin\n\n{ENDPOINTS}"))),
-        )
+        .route("/", get(dashboard::front))
+        .route("/live", get(dashboard::live))
+        .route("/history", get(dashboard::history))
+        .route("/events", get(dashboard::events))
         .route("/healthz", get(healthz))
         .route("/metrics", get(metrics))
         .route("/connections", get(connections_report))
@@ -277,6 +296,7 @@ fn router(control: Arc<dyn Control>, is_public: bool) -> Router {
             )
         })
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(Extension(Arc::clone(dashboard)))
         .layer(from_fn_with_state(guard, guard::check))
         .layer(from_fn(places::follow))
         .with_state(control)
@@ -406,11 +426,16 @@ fn json(written: serde_json::Result<String>) -> Response {
     }
 }
 
+/// What the admin interface has, for `GET /`.
+fn list_of_endpoints() -> Response {
+    text(StatusCode::OK, format!("weir admin\n\n{ENDPOINTS}"))
+}
+
 fn text(status: StatusCode, body: String) -> Response {
     of_type(status, "text/plain; charset=utf-8", body)
 }
 
-fn of_type(status: StatusCode, media_type: &'static str, body: String) -> Response {
+fn of_type(status: StatusCode, media_type: &'static str, body: impl Into<Body>) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(media_type)),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
@@ -419,5 +444,5 @@ fn of_type(status: StatusCode, media_type: &'static str, body: String) -> Respon
             HeaderValue::from_static("nosniff"),
         ),
     ];
-    (status, headers, body).into_response()
+    (status, headers, body.into()).into_response()
 }

@@ -23,9 +23,11 @@ pub(super) struct Guard {
     pub(super) is_public: bool,
 }
 
-/// What tells who reads what: from another machine it needs the token, and no page of another
-/// origin may ask for it.
+/// What tells who reads what: from another machine it needs the token.
 const NAMING: [&str; 2] = ["/misses", "/top"];
+
+/// What no page of another origin may ask for: what names something, and what has few places.
+const OF_OUR_PAGE: [&str; 5] = ["/events", "/history", "/live", "/misses", "/top"];
 
 /// Refuses with 403 or 401 and the reason, or passes on.
 pub(super) async fn check(
@@ -40,9 +42,10 @@ pub(super) async fn check(
     if let Some(why) = refusal(request.method(), authority, request.headers()) {
         return super::text(StatusCode::FORBIDDEN, format!("{why}\n"));
     }
-    let is_naming = NAMING.contains(&request.uri().path());
-    if is_naming && is_of_another_page(request.headers()) {
-        let why = "refused: a page of another origin asks who reads what\n";
+    let path = request.uri().path();
+    let is_naming = NAMING.contains(&path);
+    if OF_OUR_PAGE.contains(&path) && is_of_another_page(request.headers()) {
+        let why = "refused: a page of another origin asks for it\n";
         return super::text(StatusCode::FORBIDDEN, why.into());
     }
     let needs = if is_naming && is_public {

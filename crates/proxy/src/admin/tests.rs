@@ -1,6 +1,7 @@
 //! The admin over real connections.
 
 mod cluster;
+mod dashboard;
 mod purge;
 mod top;
 
@@ -222,7 +223,7 @@ fn start_at(address: &str, fake: Fake) -> (AdminHandle, Arc<Fake>) {
     let address = address.parse().expect("an address");
     let socket = AdminSocket::bind(&address).expect("free").expect("on");
     let control: Arc<dyn Control> = Arc::<Fake>::clone(&fake);
-    (serve(socket, control).expect("starts"), fake)
+    (serve(socket, control, None).expect("starts"), fake)
 }
 
 fn start_within(limits: Limits, fake: Fake) -> (AdminHandle, Arc<Fake>) {
@@ -230,7 +231,10 @@ fn start_within(limits: Limits, fake: Fake) -> (AdminHandle, Arc<Fake>) {
     let address = "127.0.0.1:0".parse().expect("an address");
     let socket = AdminSocket::bind(&address).expect("free").expect("on");
     let control: Arc<dyn Control> = Arc::<Fake>::clone(&fake);
-    (serve_within(limits, socket, control).expect("starts"), fake)
+    (
+        serve_within(limits, socket, control, None).expect("starts"),
+        fake,
+    )
 }
 
 /// Connections that send so much of a request and no more, one after the other.

@@ -3,9 +3,11 @@
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::table;
 use crate::config::values::address::AdminAddress;
-use crate::config::values::text::choice;
+use crate::config::values::text::{BadValue, Form, choice, text_value};
 use crate::config::values::token_file::TokenFile;
+use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 table! {
     /// The `[admin]` table.
@@ -20,6 +22,10 @@ table! {
         /// it (mode 0600). Read again on reload. `"off"` is permitted while only this machine
         /// reaches the address: then every user and program on it can purge.
         token_file: TokenFile = TokenFile::Off;
+        /// Where the numbers of the last hour and week are kept over a restart, 5 MiB. `auto`: in
+        /// the directory that a service manager gives (`STATE_DIRECTORY`), else in the first
+        /// directory of the store on disk, else in memory alone. `"off"`: in memory alone.
+        history_file: HistoryPlace = HistoryPlace::Auto;
         /// Whether it is counted which URLs, hosts, clients and next hops take most requests and
         /// bytes (`/top`), and the last misses are remembered (`/misses`). At most 5 MiB a worker.
         top: bool = true;
@@ -33,6 +39,48 @@ table! {
         top_queries: TopQueries = TopQueries::Cut;
     }
 }
+
+/// Where the history outlives the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HistoryPlace {
+    /// Where there is a directory for it: `"auto"`.
+    Auto,
+    /// Nowhere: `"off"`.
+    Off,
+    /// In this file.
+    File(PathBuf),
+}
+
+impl fmt::Display for HistoryPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Off => f.write_str("off"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl std::str::FromStr for HistoryPlace {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "off" => Ok(Self::Off),
+            "" => Err(BadValue::new(
+                "`` is not a place for a file; \"auto\", \"off\" or a path is expected",
+            )),
+            _ => Ok(Self::File(PathBuf::from(text))),
+        }
+    }
+}
+
+impl Form for HistoryPlace {
+    const FORM: &'static str = "\"auto\", \"off\", or a path";
+}
+
+text_value!(HistoryPlace);
 
 choice! {
     /// How clients are shown.

@@ -22,7 +22,7 @@ mod setting;
 mod values;
 
 pub use access::Access;
-pub use admin::{Admin, TopClients, TopQueries};
+pub use admin::{Admin, HistoryPlace, TopClients, TopQueries};
 pub use cache::{Cache, Pseudonym};
 
 pub use disk::{Admission, Directory, Disk, Scrub, Verify};

@@ -5,6 +5,7 @@ pub(crate) mod control;
 pub(crate) mod disk_tier;
 #[cfg(test)]
 mod fast_path_tests;
+mod history_place;
 pub(crate) mod machine;
 #[cfg(test)]
 mod multiplexed_tests;

@@ -17,6 +17,7 @@ use crate::modules::loaded::{LoadedModules, ModuleKinds};
 use crate::server::advice;
 use crate::server::control::Control;
 use crate::server::disk_tier::{self, DiskTier};
+use crate::server::history_place;
 use crate::server::secret_file::SecretFile;
 use crate::settings::Settings;
 use crate::settings::hooks::Hooks;
@@ -183,7 +184,10 @@ impl Proxy {
         room_for_a_request().map_err(cannot("serve even one request"))?;
         if let Some(socket) = socket {
             let control: Arc<dyn admin::Control> = Arc::clone(&proxy.control) as _;
-            let admin = admin::serve(socket, control);
+            let store = proxy.disk.directories.first();
+            let store = store.map(|first| first.path.as_path());
+            let history = history_place::open(&config, store, &proxy.control.shared().say)?;
+            let admin = admin::serve(socket, control, history);
             proxy.admin = Some(admin.map_err(|cause| no_admin(&config, cause))?);
         }
         Ok(proxy)
