@@ -219,6 +219,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     ("trace-stats-help", "trace stats --help"),
     ("trace-stats-missing", "trace stats not-there.parquet"),
+    ("trace-top-help", "trace top --help"),
     ("check-good", "check gateway.toml"),
     ("check-empty", "check empty.toml"),
     ("check-bad", "check unknown-key.toml"),

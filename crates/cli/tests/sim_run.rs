@@ -50,6 +50,7 @@ const COMMANDS: &[(&str, &str)] = &[
         "sim run modem.parquet --rows not-there/rows.parquet",
     ),
     ("trace-stats-rows", "trace stats rows.parquet"),
+    ("trace-top", "trace top rows.parquet --sketches 2 --rows 5"),
     (
         "trace-compare",
         "trace compare rows.parquet small.parquet --examples 2",

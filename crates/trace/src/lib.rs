@@ -16,6 +16,7 @@ mod error;
 mod file;
 pub mod generator;
 pub mod grouping;
+pub mod heavy_hitters;
 pub mod import;
 pub mod oracle_general;
 mod row;

@@ -5,6 +5,7 @@ mod compare;
 mod import;
 mod make;
 mod stats;
+mod top;
 
 use crate::messages::{Exit, Failure};
 use clap::Subcommand;
@@ -19,6 +20,11 @@ pub(crate) enum TraceCommand {
     /// Values that the source of the trace did not have are shown as "not in this trace", never as
     /// 0. docs/trace.md says what counts.
     Stats(stats::StatsFlags),
+    /// List what takes most of a trace, exactly and as `/top` of a running proxy would find it
+    ///
+    /// Targets, servers or clients, by content bytes or requests. Beside the true counts are those
+    /// of the sketches that a proxy has, one for each worker, and whether their bounds hold.
+    Top(top::TopFlags),
     /// Compare two traces of the same requests: where verdicts, bytes and response times differ
     ///
     /// A recording with the rows of its simulation (`weir sim run --rows`), two recordings, or two
@@ -46,6 +52,7 @@ pub(crate) enum TraceCommand {
 pub(crate) fn run(command: &TraceCommand) -> Result<(), Failure> {
     match command {
         TraceCommand::Stats(flags) => stats::stats(flags),
+        TraceCommand::Top(flags) => top::top(flags),
         TraceCommand::Compare(flags) => compare::compare(flags),
         TraceCommand::Import(flags) => import::import(flags),
         TraceCommand::Make(flags) => make::make(flags),
