@@ -68,6 +68,10 @@ labels! {
     RuleDeviation {
         /// A directive of the request was ignored (`rule[].ignore`).
         RequestDirective = "request-directive",
+        /// A stale response was served as fresh (`rule[].lifetime.forced`).
+        LifetimeForced = "lifetime-forced",
+        /// A response was served stale that nothing but a rule permits to be (`rule[].stale_for`).
+        Stale = "stale",
     }
 
     /// How a request was answered: `hit`, the forward reasons of RFC 9211 §2.2, `collapsed` (§2.6),

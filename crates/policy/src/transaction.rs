@@ -80,6 +80,7 @@ pub use update::Update;
 
 use crate::judge::{Judgement, judge};
 use crate::now::Now;
+use crate::rule::Reuse;
 use crate::stored::StoredFacts;
 use crate::verdict::{
     Deviation, Handling, Hit, NotStored, RefuseReason, StaleReason, Storing, Verdict,
@@ -100,6 +101,8 @@ pub struct Rules {
     pub disconnected_stale_max: DeltaSeconds,
     /// What a response that sets a cookie must say to be stored.
     pub set_cookie: SetCookieRule,
+    /// How a rule of the operator has the response used that comes.
+    pub reuse: Reuse,
 }
 
 /// One request on its way.
@@ -223,17 +226,38 @@ impl Transaction {
         self.verdict.marks = self.verdict.marks.from_disk();
     }
 
-    /// A rule of the operator has directives of the request ignored, which came with `original`.
-    /// Notes it if `stored`, which answers it, would not have answered it so.
-    pub fn ignored(&mut self, now: Now, original: &RequestDirectives, stored: &StoredFacts) {
-        let is_answered = matches!(
-            self.verdict.handling,
-            Handling::Hit(_) | Handling::Collapsed(_)
-        );
-        if is_answered && matches!(judge(now, original, stored), Judgement::Forward(_)) {
-            let marks = self.verdict.marks;
-            self.verdict.marks = marks.deviating(Deviation::RequestDirective);
-        }
+    /// Notes by which rule of the operator a stored response answers the request that would not
+    /// without: `sent` are the directives of the request before any were ignored, `own` the facts
+    /// of the response as it came, `used` those by which it is used.
+    pub fn answered_by_rule(
+        &mut self,
+        now: Now,
+        (rules, sent): (&Rules, &RequestDirectives),
+        (own, used): (&StoredFacts, &StoredFacts),
+    ) {
+        let is_used = |directives| matches!(judge(now, directives, own), Judgement::Use(_));
+        let deviation = match self.verdict.handling {
+            Handling::Hit(_) | Handling::Collapsed(_) if is_used(sent) => return,
+            Handling::Hit(_) | Handling::Collapsed(_) if is_used(&self.request.directives) => {
+                Deviation::RequestDirective
+            }
+            Handling::Hit(_) | Handling::Collapsed(_) if used.ttl(now) > 0 => {
+                Deviation::LifetimeForced
+            }
+            Handling::Hit(_) | Handling::Collapsed(_) => Deviation::Stale,
+            Handling::StaleInstead(excuse) => {
+                let limit = match excuse {
+                    StaleReason::IfError => own.stale_if_error,
+                    StaleReason::Disconnected => disconnected_limit(rules, own),
+                };
+                if may_excuse(now, own, limit) {
+                    return;
+                }
+                Deviation::Stale
+            }
+            Handling::Forward(_) | Handling::Refused(_) | Handling::Tunnel => return,
+        };
+        self.verdict.marks = self.verdict.marks.deviating(deviation);
     }
 
     /// What was found may have been purged: its facts are those of what must be validated.
@@ -456,9 +480,7 @@ impl Transaction {
         if let Some(stored) = self.servable() {
             let excuse = match failure {
                 Failure::Disconnected => {
-                    let unless_forbidden =
-                        (!stored.must_revalidate).then_some(rules.disconnected_stale_max);
-                    let limit = stored.stale_if_error.or(unless_forbidden);
+                    let limit = disconnected_limit(rules, &stored);
                     Some((StaleReason::Disconnected, limit))
                 }
                 Failure::Protocol => Some((StaleReason::IfError, stored.stale_if_error)),
@@ -504,6 +526,12 @@ impl ForwardedForm {
 /// The statuses RFC 5861 §4 calls an error.
 const fn is_error(status: u16) -> bool {
     matches!(status, 500 | 502 | 503 | 504)
+}
+
+/// How long past its freshness a response is served while its next hop cannot be reached.
+fn disconnected_limit(rules: &Rules, stored: &StoredFacts) -> Option<DeltaSeconds> {
+    let unless_forbidden = (!stored.must_revalidate).then_some(rules.disconnected_stale_max);
+    stored.stale_if_error.or(unless_forbidden)
 }
 
 fn may_excuse(now: Now, stored: &StoredFacts, limit: Option<DeltaSeconds>) -> bool {

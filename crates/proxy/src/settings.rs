@@ -344,6 +344,7 @@ fn compile_rules(config: &Config) -> Rules {
         },
         disconnected_stale_max: DISCONNECTED_STALE_MAX,
         set_cookie: config.cache.set_cookie,
+        reuse: weir_policy::rule::Reuse::NONE,
     }
 }
 

@@ -212,6 +212,7 @@ impl Settings {
                 heuristic: Heuristic::default(),
                 disconnected_stale_max: DeltaSeconds(86_400),
                 set_cookie: SetCookieRule::default(),
+                reuse: weir_policy::rule::Reuse::NONE,
             },
             abort: AbortPolicy::default(),
             read_ahead: ReadAhead::default(),

@@ -11,7 +11,7 @@ use weir_measure::{
     Family, HOLD_TIME_HELP, Kind, Label, Metric, NamedFamily, OCTAVES, RESPONSE_TIME_HELP, Source,
 };
 use weir_policy::catalog::Refusal;
-use weir_policy::verdict::{FROM_DISK, MAY_BE_PURGED};
+use weir_policy::verdict::{BY_RULE, FROM_DISK, MAY_BE_PURGED};
 use weir_policy::{Hit, NotStored, RefuseReason, StaleReason, Uncachable1998};
 use weir_semantics::{Fwd, NotStorable, ProxyError};
 
@@ -216,7 +216,7 @@ fn cache_status() -> String {
     let hits = Hit::WORDS
         .iter()
         .filter(|(word, _)| *word != Hit::Fresh.as_str());
-    let hits: Vec<_> = hits.copied().chain([FROM_DISK]).collect();
+    let hits: Vec<_> = hits.copied().chain([FROM_DISK, BY_RULE]).collect();
     section(
         &mut page,
         "Hits",

@@ -148,7 +148,7 @@ fn overlaps(net: &IpNet, clients: &ClientRules) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::spec::{DefaultLifetime, Denial};
+    use super::super::spec::{Denial, RuleLifetime};
     use super::*;
     use weir_semantics::DeltaSeconds;
 
@@ -231,7 +231,7 @@ mod tests {
         let lifetime = |statuses: &'static [&'static str]| {
             rule(move |it| {
                 it.actions.bypass = None;
-                it.actions.lifetime = Some(DefaultLifetime(DeltaSeconds(1)));
+                it.actions.lifetime = Some(RuleLifetime::Default(DeltaSeconds(1)));
                 let parse = |text: &&str| text.parse().expect("a status");
                 it.matchers.status = statuses.iter().map(parse).collect();
             })

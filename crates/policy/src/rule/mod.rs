@@ -17,6 +17,7 @@ mod ignored;
 mod matchers;
 mod path;
 mod preset;
+mod reuse;
 mod set;
 mod spec;
 
@@ -32,5 +33,6 @@ pub use matchers::{
 };
 pub use path::{GLOB_BYTES_MAX, GLOB_STARS_MAX, Glob, PREFIX_BYTES_MAX, PathError, PathPattern};
 pub use preset::Preset;
-pub use set::{Outcome, Place, RuleError, RuleSet};
-pub use spec::{Action, Actions, DENY_BYTES_MAX, DefaultLifetime, Denial, RuleSpec};
+pub use reuse::{ERROR_LIFETIME_MAX, Reuse};
+pub use set::{Outcome, Place, RuleError, RuleSet, StoringRules};
+pub use spec::{Action, Actions, DENY_BYTES_MAX, Denial, RuleLifetime, RuleSpec};

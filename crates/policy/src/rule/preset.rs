@@ -2,7 +2,7 @@
 
 use super::matchers::Matchers;
 use super::path::PathPattern;
-use super::spec::{Actions, DefaultLifetime, RuleSpec};
+use super::spec::{Actions, RuleLifetime, RuleSpec};
 use alloc::vec::Vec;
 use weir_semantics::DeltaSeconds;
 
@@ -16,15 +16,20 @@ crate::choice! {
 
 const YEAR: DeltaSeconds = DeltaSeconds(365 * 86_400);
 
+const MONTH: DeltaSeconds = DeltaSeconds(30 * 86_400);
+
+/// Paths, their default lifetime, and how long past it they are used.
+type PackageRule = (&'static [&'static str], DeltaSeconds, Option<DeltaSeconds>);
+
 /// Packages are named by their version and never change under their name; lists of them do. Mirrors
 /// say nothing of either.
-const PACKAGES: [(&[&str], DeltaSeconds); 4] = [
+const PACKAGES: [PackageRule; 4] = [
     // apt: lists under the digest of their content
-    (&["/**/by-hash/**"], YEAR),
+    (&["/**/by-hash/**"], YEAR, Some(MONTH)),
     // the other lists name each other's digests: all of them are validated, or they do not agree
-    (&["/**/dists/**"], DeltaSeconds::ZERO),
+    (&["/**/dists/**"], DeltaSeconds::ZERO, None),
     // pip: the pages that list files
-    (&["/**/simple/**"], DeltaSeconds(600)),
+    (&["/**/simple/**"], DeltaSeconds(600), None),
     (
         &[
             "/**/pool/**.deb",
@@ -41,6 +46,7 @@ const PACKAGES: [(&[&str], DeltaSeconds); 4] = [
             "/**/crates/*/*/download",
         ],
         YEAR,
+        Some(MONTH),
     ),
 ];
 
@@ -54,13 +60,14 @@ impl Preset {
     pub fn rules(self) -> Vec<RuleSpec> {
         let Self::Packages = self;
         let pattern = |text: &&str| -> PathPattern { text.parse().expect("a glob") };
-        let rule = |(paths, lifetime): &(&[&str], DeltaSeconds)| RuleSpec {
+        let rule = |(paths, lifetime, stale_for): &PackageRule| RuleSpec {
             matchers: Matchers {
                 path: paths.iter().map(pattern).collect(),
                 ..Matchers::default()
             },
             actions: Actions {
-                lifetime: Some(DefaultLifetime(*lifetime)),
+                lifetime: Some(RuleLifetime::Default(*lifetime)),
+                stale_for: *stale_for,
                 ..Actions::default()
             },
             ..RuleSpec::default()
@@ -80,8 +87,10 @@ mod tests {
         let set = RuleSet::new(Preset::Packages.rules()).expect("rules");
         let check = |path: &str, expected: Option<DeltaSeconds>| {
             let target: (&[u8], &str) = (b"mirror.example", path);
-            let lifetime = set.lifetime(ListenerMode::Forward, target, 200, b"");
-            assert_eq!(lifetime, expected, "{path}");
+            let storing = set.storing(ListenerMode::Forward, target, 200, b"");
+            assert_eq!(storing.default, expected, "{path}");
+            let is_kept = expected == Some(YEAR);
+            assert_eq!(storing.reuse.stale_for, is_kept.then_some(MONTH), "{path}");
         };
         let (kept, validated) = (Some(YEAR), Some(DeltaSeconds::ZERO));
         check("/debian/pool/main/b/bash/bash_5.2_amd64.deb", kept);

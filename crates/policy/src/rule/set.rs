@@ -10,7 +10,8 @@ use super::fields::FieldRules;
 use super::host_table::{HostTable, NameTable};
 use super::ignored::RequestIgnored;
 use super::matchers::{ListenerPattern, Matchers, PATTERNS_MAX, StatusPattern};
-use super::spec::{Action, DENY_BYTES_MAX, Denial, RuleSpec};
+use super::reuse::Reuse;
+use super::spec::{Action, DENY_BYTES_MAX, Denial, RuleLifetime, RuleSpec};
 use crate::route::HostPattern;
 use alloc::boxed::Box;
 use alloc::format;
@@ -40,8 +41,8 @@ pub struct RuleSet {
     path_first: NameTable,
     /// Rules that say something of the response.
     of_response: Bits,
-    /// Rules that give lifetimes.
-    with_lifetime: Bits,
+    /// Rules that decide what is stored, and how long it is used.
+    of_storing: Bits,
 }
 
 /// Whence a request comes, beside its target.
@@ -69,6 +70,15 @@ pub struct Outcome<'r> {
     pub ignored: RequestIgnored,
     /// Changes of its head.
     pub request: Option<&'r FieldRules>,
+}
+
+/// What rules say of storing a response and using it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoringRules {
+    /// Its freshness lifetime, if it does not give one.
+    pub default: Option<DeltaSeconds>,
+    /// How it is used, whatever it says.
+    pub reuse: Reuse,
 }
 
 /// Why rules cannot be compiled.
@@ -125,7 +135,7 @@ impl RuleSet {
             path_open: Bits::NONE,
             path_first: NameTable::default(),
             of_response: select(&rules, Matchers::is_of_response),
-            with_lifetime: with_lifetime(&rules),
+            of_storing: of_storing(&rules),
             rules: Vec::new(),
         };
         for (index, rule) in rules.iter().enumerate() {
@@ -257,28 +267,46 @@ impl RuleSet {
         }
     }
 
-    /// How long a response to a request for this target is fresh that does not say so itself, if a
-    /// rule says it. That depends on no client, so it holds for requests without one, and for those
-    /// of other nodes of a cluster. `host` and `path` as of [`RuleSet::matched`].
+    /// Whether a rule may say how long responses are used.
     #[must_use]
-    pub fn lifetime(
+    pub fn may_decide_storing(&self) -> bool {
+        !self.of_storing.is_empty()
+    }
+
+    /// What rules say of storing and using a response to a request for this target. That depends on
+    /// no client, so it holds for requests without one. `host` and `path` as of
+    /// [`RuleSet::matched`].
+    #[must_use]
+    pub fn storing(
         &self,
         mode: ListenerMode,
         (host, path): (&[u8], &str),
         status: u16,
         content_type: &[u8],
-    ) -> Option<DeltaSeconds> {
-        if self.with_lifetime.is_empty() {
-            return None;
+    ) -> StoringRules {
+        if self.of_storing.is_empty() {
+            return StoringRules::default();
         }
         // a part is stored as the whole
         let status = if status == 206 { 200 } else { status };
-        let of_mode = self.modes[mode as usize] & self.with_lifetime;
+        let of_mode = self.modes[mode as usize] & self.of_storing;
         let matched = self.with_response(self.matched(of_mode, host, path), status, content_type);
+        let rules = || matched.iter().map(|rule| &self.rules[rule]);
         let gives = |rule: &&RuleSpec| status < 400 || !rule.matchers.status.is_empty();
-        let mut rules = matched.iter().map(|rule| &self.rules[rule]);
-        let rule = rules.find(gives)?;
-        rule.actions.lifetime.map(|lifetime| lifetime.0)
+        let mut lifetimes = rules().filter(gives);
+        let lifetime = lifetimes.find_map(|rule| rule.actions.lifetime);
+        let (default, forced) = match lifetime {
+            Some(RuleLifetime::Default(seconds)) => (Some(seconds), None),
+            Some(RuleLifetime::Forced(seconds)) => (None, Some(seconds)),
+            None => (None, None),
+        };
+        StoringRules {
+            default,
+            reuse: Reuse {
+                forced,
+                stale_for: rules().find_map(|rule| rule.actions.stale_for),
+            },
+        }
     }
 
     /// Whether one of the `matched` rules may change a response.
@@ -298,9 +326,10 @@ impl RuleSet {
     }
 }
 
-fn with_lifetime(rules: &[RuleSpec]) -> Bits {
+fn of_storing(rules: &[RuleSpec]) -> Bits {
     let rules = rules.iter().enumerate();
-    let selected = rules.filter(|(_, rule)| rule.actions.lifetime.is_some());
+    let stores = |rule: &RuleSpec| rule.actions.iter().any(Action::is_of_storing);
+    let selected = rules.filter(|(_, rule)| stores(rule));
     selected.map(|(index, _)| index).collect()
 }
 
@@ -383,7 +412,7 @@ fn check_rule((index, rule): (usize, &RuleSpec)) -> Result<(), RuleError> {
         return error(action.as_str(), reason, "make two rules of it");
     }
     let has_default = |status: &StatusPattern| STATUSES_STORED.iter().any(|it| status.matches(*it));
-    if actions.has(Action::Lifetime)
+    if let Some(RuleLifetime::Default(_)) = actions.lifetime
         && let Some(status) = matchers.status.iter().find(|status| !has_default(status))
     {
         let reason = format!(

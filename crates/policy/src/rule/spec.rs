@@ -30,19 +30,25 @@ pub struct Actions {
     pub bypass: Option<bool>,
     /// Directives of the request that are ignored when a response is chosen.
     pub ignore: Option<RequestIgnored>,
-    /// How long a response is fresh that does not say it itself, but permits the cache to say it
-    /// (RFC 9111 §4.2.2). Without statuses among the matchers, of responses below 400 alone: an
-    /// error is not kept because successes are.
-    pub lifetime: Option<DefaultLifetime>,
+    /// How long a response is fresh. Without statuses among the matchers, of responses below 400
+    /// alone: an error is not kept because successes are.
+    pub lifetime: Option<RuleLifetime>,
+    /// How long past its freshness a response may be served, seconds.
+    pub stale_for: Option<DeltaSeconds>,
     /// Changes of the request, before anything is decided by its fields.
     pub request: Option<FieldRules>,
     /// Changes of the response for its client, behind the store and all modules.
     pub response: Option<FieldRules>,
 }
 
-/// The freshness lifetime of responses that do not give one.
+/// The freshness lifetime of responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DefaultLifetime(pub DeltaSeconds);
+pub enum RuleLifetime {
+    /// Of those that do not give one, but permit the cache to (RFC 9111 §4.2.2).
+    Default(DeltaSeconds),
+    /// Of all that are stored, whatever they say.
+    Forced(DeltaSeconds),
+}
 
 /// Whether requests are denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,8 +69,10 @@ words! {
         Bypass = "bypass",
         /// Directives are ignored.
         Ignore = "ignore",
-        /// A response without a lifetime is fresh for a time.
+        /// A response is fresh for a time.
         Lifetime = "lifetime",
+        /// A response may be served past its freshness.
+        StaleFor = "stale_for",
         /// The request is changed.
         Request = "request",
         /// The response is changed for its client.
@@ -76,13 +84,13 @@ impl Action {
     /// Whether it decides what is stored, for all clients.
     #[must_use]
     pub const fn is_of_storing(self) -> bool {
-        matches!(self, Self::Lifetime)
+        matches!(self, Self::Lifetime | Self::StaleFor)
     }
 
     /// Whether it is decided before there is a response.
     #[must_use]
     pub const fn is_of_request(self) -> bool {
-        !matches!(self, Self::Response | Self::Lifetime)
+        !matches!(self, Self::Response | Self::Lifetime | Self::StaleFor)
     }
 }
 
@@ -95,6 +103,7 @@ impl Actions {
             Action::Bypass => self.bypass.is_some(),
             Action::Ignore => self.ignore.is_some(),
             Action::Lifetime => self.lifetime.is_some(),
+            Action::StaleFor => self.stale_for.is_some(),
             Action::Request => self.request.is_some(),
             Action::Response => self.response.is_some(),
         }

@@ -78,7 +78,7 @@ impl Transaction {
             return Err(NotStored::Useless);
         }
         let facts = StoredFacts::new(response, self.request_time, now, &rules.heuristic);
-        if facts.is_useless() {
+        if rules.reuse.of(&facts).is_useless() {
             return Err(NotStored::Useless);
         }
         if matches!(response.status, 412 | 416 | 417) {

@@ -9,6 +9,10 @@ words! {
         /// A directive of the request was ignored (RFC 9111 §5.2.1): without the rule the request
         /// would have been forwarded.
         RequestDirective = "request-directive",
+        /// A lifetime was forced (§4.2.1): without the rule the response would have been stale.
+        LifetimeForced = "lifetime-forced",
+        /// A response was served stale that nothing but the rule permits to be (§4.2.4).
+        Stale = "stale",
     }
 }
 
@@ -19,6 +23,8 @@ pub struct Marks(u8);
 
 const DISK: u8 = 1;
 const REQUEST_DIRECTIVE: u8 = 2;
+const LIFETIME_FORCED: u8 = 4;
+const STALE: u8 = 8;
 
 impl Marks {
     /// None.
@@ -35,6 +41,8 @@ impl Marks {
     pub const fn deviating(self, deviation: Deviation) -> Self {
         match deviation {
             Deviation::RequestDirective => Self(self.0 | REQUEST_DIRECTIVE),
+            Deviation::LifetimeForced => Self(self.0 | LIFETIME_FORCED),
+            Deviation::Stale => Self(self.0 | STALE),
         }
     }
 

@@ -71,6 +71,7 @@ pub(crate) const RULES: Rules = Rules {
     },
     disconnected_stale_max: DeltaSeconds(100),
     set_cookie: SetCookieRule::Permitted,
+    reuse: weir_policy::rule::Reuse::NONE,
 };
 
 fn play(script: &[&str]) -> Vec<String> {

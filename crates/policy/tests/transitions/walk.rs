@@ -50,6 +50,7 @@ const RULES: Rules = Rules {
     },
     disconnected_stale_max: DeltaSeconds(3600),
     set_cookie: SetCookieRule::Permitted,
+    reuse: weir_policy::rule::Reuse::NONE,
 };
 
 /// What is stored was received at this time, seconds.

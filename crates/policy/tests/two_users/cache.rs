@@ -30,6 +30,7 @@ pub(crate) fn play(sequence: &Sequence, secrets: Secrets) -> PlayResult {
             heuristic: Heuristic::default(),
             disconnected_stale_max: DeltaSeconds(24 * 3600),
             set_cookie: SetCookieRule::Permitted,
+            reuse: weir_policy::rule::Reuse::NONE,
         },
         store: Store::default(),
         origin: Origin::new(secrets),

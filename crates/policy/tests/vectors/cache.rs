@@ -29,6 +29,7 @@ impl Cache {
                 // as the live proxy has it
                 disconnected_stale_max: DeltaSeconds(24 * 3600),
                 set_cookie: SetCookieRule::default(),
+                reuse: weir_policy::rule::Reuse::NONE,
             },
             store: Store::default(),
         }

@@ -32,7 +32,8 @@ pub(crate) async fn run(exchange: &mut RequestState, missing: Missing) -> Plan {
             let mut tx = exchange.tx;
             tx.found_on_disk();
             let fields = exchange.request.fields();
-            let plan = fast::found(&mut tx, &settings, now, &fields, response, |_| expected);
+            let found = (now, exchange.reuse_of(&response));
+            let plan = fast::found(&mut tx, &settings, found, &fields, response, |_| expected);
             exchange.tx = tx;
             return plan;
         }

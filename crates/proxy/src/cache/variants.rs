@@ -23,6 +23,8 @@ pub(crate) struct Choice {
     pub(crate) fetches_whole: bool,
     /// A rule of the operator has it bypass the cache.
     pub(crate) bypass: bool,
+    /// Rules of the operator may say how a stored response is used.
+    pub(crate) is_ruled: bool,
 }
 
 impl Choice {
@@ -31,25 +33,27 @@ impl Choice {
         variant: None,
         fetches_whole: false,
         bypass: false,
+        is_ruled: false,
     };
 }
 
 /// To be called once the modules have seen the request, and its target is known.
 pub(crate) fn begin(exchange: &mut RequestState, method: Method, keeps_content: bool) -> Choice {
     let worker = Rc::clone(&exchange.worker);
-    let bypass = exchange.bypasses_by_rule();
+    let ruled = Choice {
+        bypass: exchange.bypasses_by_rule(),
+        is_ruled: exchange.settings.operator_rules.may_decide_storing(),
+        ..Choice::PLAIN
+    };
     let Some(modules) = &mut exchange.modules else {
-        return Choice {
-            bypass,
-            ..Choice::PLAIN
-        };
+        return ruled;
     };
     exchange.variant = modules.variant(worker.shared.store.secret(), keeps_content);
     let is_read = matches!(method, Method::Get | Method::Head);
     Choice {
         variant: exchange.variant,
         fetches_whole: is_read && modules.may_transform(Hook::ResponseReceived),
-        bypass,
+        ..ruled
     }
 }
 

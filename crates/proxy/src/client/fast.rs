@@ -17,7 +17,7 @@ use crate::cache::variants::{self, Choice};
 use crate::cluster::Maker;
 use crate::config::Mode;
 use crate::exchange::module_calls::{self, Received};
-use crate::exchange::state::{Plan, RequestState};
+use crate::exchange::state::{Plan, RequestState, reuse_of};
 use crate::log::client::{ClientFacts, ForPeers, RequestClient};
 use crate::log::request_log::{LogReaders, RequestLog};
 use crate::log::served::ServedRequest;
@@ -34,9 +34,11 @@ use std::sync::Arc;
 use std::time::Instant;
 use weir_net::http::ClientStream;
 use weir_policy::extension::ModuleSet;
-use weir_policy::rule::{Bits, Values};
+use weir_policy::rule::{Bits, Reuse, Values};
 use weir_policy::transaction::Covers;
-use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Phase, Transaction};
+use weir_policy::{
+    Command, Commands, Digest, Event, Missing, Now, Phase, StoredFacts, Transaction,
+};
 use weir_semantics::{FieldLine, Form, Method, RequestFacts};
 use weir_store::{ExpectedResponse, LookupResult, StoredResponse};
 use weir_wire::{BodyLength, LineBuffer, Progress, RequestHead, parse_request};
@@ -312,6 +314,7 @@ fn leave(
                 log.reach(Phase::Authorise);
                 let choice = Choice {
                     bypass: outcome.bypass,
+                    is_ruled: settings.operator_rules.may_decide_storing(),
                     ..Choice::PLAIN
                 };
                 directives_sent = outcome.ignored.take_from(&mut received.facts.directives);
@@ -537,7 +540,12 @@ pub(super) fn choose(
     let plan = match found_in_memory {
         LookupResult::Found(response) => {
             let expect = |chosen: &_| store.expect_for(key, chosen);
-            found(&mut tx, settings, now, head.fields, response, expect)
+            let reuse = match choice.is_ruled {
+                true => reuse_for(receiver, request, &response),
+                false => Reuse::NONE,
+            };
+            let found_now = (now, reuse);
+            found(&mut tx, settings, found_now, head.fields, response, expect)
         }
         LookupResult::Missing(why) if store.may_be_on_disk(key) => Plan::DiskLookup(why),
         LookupResult::Missing(why) => missing(&mut tx, settings, now, why),
@@ -545,13 +553,26 @@ pub(super) fn choose(
     (tx, plan, key)
 }
 
-/// Steps the transaction with the stored response that was found. If it must be validated or
-/// completed, the response to that is expected from now on. Inlined as [`choose`] is.
+/// How rules of the operator have a stored response used for a request.
+fn reuse_for(
+    receiver: &Receiver<'_>,
+    request: &ReceivedRequest<'_>,
+    response: &StoredResponse,
+) -> Reuse {
+    let target = &request.target;
+    let target = (target.host.as_bytes(), target.path_and_query);
+    let mode = receiver.client.listener.mode;
+    reuse_of(receiver.settings, mode, target, response)
+}
+
+/// Steps the transaction with the stored response that was found; `reuse` says how rules of the
+/// operator have it used. If it must be validated or completed, the response to that is expected
+/// from now on. Inlined as [`choose`] is.
 #[inline(always)]
 pub(crate) fn found(
     tx: &mut Transaction,
     settings: &Settings,
-    now: Now,
+    (now, reuse): (Now, Reuse),
     fields: &[FieldLine<'_>],
     response: Arc<StoredResponse>,
     expect: impl FnOnce(&Arc<StoredResponse>) -> ExpectedResponse,
@@ -560,6 +581,13 @@ pub(crate) fn found(
         tx.found_on_disk();
     }
     let facts = &settings.facts_now(tx, &response.facts);
+    let by_rule;
+    let facts: &StoredFacts = if reuse.is_none() {
+        facts
+    } else {
+        by_rule = reuse.of(facts);
+        &by_rule
+    };
     let event = if response.body.is_whole() {
         Event::Found(facts)
     } else {

@@ -204,7 +204,7 @@ impl<'a> ModuleRequest<'a> {
         let choice = Choice {
             variant: self.modules.variant(store.secret(), keeps_content),
             fetches_whole: self.modules.may_transform(Hook::ResponseReceived),
-            bypass: false,
+            ..Choice::PLAIN
         };
         let (tx, plan, key) = fast::choose(self.receiver, head, request, now, choice);
         if plan.is_final() {

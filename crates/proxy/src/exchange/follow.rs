@@ -242,6 +242,7 @@ async fn look_up_stored(
     let facts = exchange
         .settings
         .facts_now(&mut exchange.tx, &response.facts);
+    let facts = exchange.reuse_of(&response).of(&facts);
     let before = exchange.tx;
     let commands = exchange.tx.joined(now, &facts, JoinKind::Waited);
     if let Some(Command::Serve(serving)) = commands.first() {
@@ -288,7 +289,8 @@ async fn join(
         None => JoinKind::InFlight,
     };
     let now = exchange.worker.now();
-    let commands = exchange.tx.joined(now, facts, joined);
+    let facts = exchange.reuse_of(&in_flight.response).of(facts);
+    let commands = exchange.tx.joined(now, &facts, joined);
     let serving = match commands.first() {
         Some(Command::Serve(serving)) => serving,
         Some(Command::Forward(forwarding)) => return Some(FollowResult::Bypass(forwarding, None)),

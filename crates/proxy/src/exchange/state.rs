@@ -7,7 +7,7 @@ use crate::cache::chosen::ChosenResponse;
 use crate::client::hand_off::HandOffStep;
 use crate::client::peer_listener::PeerSeal;
 use crate::cluster::{Counted, Maker};
-use crate::config::Span;
+use crate::config::{Mode, Span};
 use crate::exchange::next_hop::route_request::ResponseTimer;
 use crate::exchange::next_hop::{ChosenNode, LateralFetch, NextHop, ProxyHop};
 use crate::fetch::collapse::Leader;
@@ -19,21 +19,21 @@ use crate::modules::module_content::ModuleContent;
 use crate::modules::request_modules::RequestModules;
 use crate::request::answer::Answer;
 use crate::request::facts::Request;
-use crate::send::heads::ServedForm;
+use crate::send::heads::{ServedForm, line_bytes};
 use crate::settings::Settings;
 use crate::settings::hooks::Hooks;
 use crate::worker::core::Worker;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
-use weir_extend::LocalResponse;
+use weir_extend::{HeadFields, LocalResponse};
 use weir_measure::Metric;
 use weir_net::http::{HopLines, NextHopStream};
 use weir_policy::catalog::Refusal;
 use weir_policy::extension::Variant;
 use weir_policy::fetch::ReadAhead;
 use weir_policy::route::DigestVersion;
-use weir_policy::rule::Bits;
+use weir_policy::rule::{Bits, Reuse};
 use weir_policy::{
     Digest, Event, Forwarding, Missing, Phase, Phases, Rules, Serving, StoredFacts, Transaction,
 };
@@ -196,14 +196,27 @@ impl RequestState {
     /// The rules of storing for a response with this status and Content-Type to it.
     pub(crate) fn storing_rules(&self, status: u16, content_type: Option<&[u8]>) -> Rules {
         let mut rules = self.settings.rules;
-        let target = (self.request.host.as_bytes(), self.request.path_and_query());
-        rules.heuristic.assigned = self.settings.operator_rules.lifetime(
-            self.request.mode.into(),
-            target,
-            status,
-            content_type.unwrap_or_default(),
-        );
+        let (mode, target) = (self.request.mode.into(), self.target());
+        let content_type = content_type.unwrap_or_default();
+        let operator_rules = &self.settings.operator_rules;
+        let storing = operator_rules.storing(mode, target, status, content_type);
+        rules.heuristic.assigned = storing.default;
+        rules.reuse = storing.reuse;
         rules
+    }
+
+    /// How rules of the operator have a stored response used for it. For requests of other nodes,
+    /// those that their clients are connected to decide.
+    pub(crate) fn reuse_of(&self, stored: &StoredResponse) -> Reuse {
+        if self.client.facts().listener.peers != ForPeers::No {
+            return Reuse::NONE;
+        }
+        reuse_of(&self.settings, self.request.mode, self.target(), stored)
+    }
+
+    /// Host and path of its target.
+    fn target(&self) -> (&[u8], &str) {
+        (self.request.host.as_bytes(), self.request.path_and_query())
     }
 
     /// Has directives ignored, as rules of the operator say; `facts` are to be those that it is
@@ -213,11 +226,18 @@ impl RequestState {
         self.directives_sent = outcome.ignored.take_from(&mut facts.directives);
     }
 
-    /// Notes whether `stored` answers it only because a rule has directives ignored.
-    pub(crate) fn note_ignored(&mut self, stored: &StoredFacts) {
-        if let Some(sent) = &self.directives_sent {
-            self.tx.ignored(self.worker.now(), sent, stored);
+    /// Notes whether `stored` answers it only because a rule of the operator has it so.
+    pub(crate) fn note_rules(&mut self, stored: &StoredResponse) {
+        let reuse = self.reuse_of(stored);
+        if self.directives_sent.is_none() && reuse.is_none() {
+            return;
         }
+        let directives = self.tx.request().directives;
+        let sent = self.directives_sent.unwrap_or(directives);
+        let (own, used) = (&stored.facts, reuse.of(&stored.facts));
+        let by = (&self.settings.rules, &sent);
+        self.tx
+            .answered_by_rule(self.worker.now(), by, (own, &used));
     }
 
     /// Whether a rule of the operator has it bypass the cache.
@@ -473,4 +493,23 @@ impl RequestState {
         let rules = &self.settings.rules;
         let _ = self.tx.handle(worker.now(), rules, event);
     }
+}
+
+/// How rules of the operator have a stored response used for a request with this target.
+pub(crate) fn reuse_of(
+    settings: &Settings,
+    mode: Mode,
+    target: (&[u8], &str),
+    stored: &StoredResponse,
+) -> Reuse {
+    let rules = &settings.operator_rules;
+    if !rules.may_decide_storing() {
+        return Reuse::NONE;
+    }
+    let fields = HeadFields::of_section(&stored.head[line_bytes(&stored.head)..]);
+    let content_type = fields.get("content-type").unwrap_or_default();
+    let status = stored.facts.status;
+    rules
+        .storing(mode.into(), target, status, content_type)
+        .reuse
 }

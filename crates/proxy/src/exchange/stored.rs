@@ -118,7 +118,7 @@ pub(crate) async fn begin_stored(
     form: ServedForm,
     serving: Serving,
 ) -> Result<(), ModuleRefusal> {
-    exchange.note_ignored(&response.facts);
+    exchange.note_rules(response);
     let mut head = Vec::with_capacity(response.head.len() + 256);
     let settings = &exchange.settings;
     let verdict = exchange.tx.verdict();

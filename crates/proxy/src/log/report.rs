@@ -111,7 +111,10 @@ pub(crate) fn count(counters: &Counters, is_first: bool, verdict: &Verdict, log:
                 counters.inc(Metric::ServedStale);
             }
         }
-        Handling::StaleInstead(_) => counters.inc(Metric::ServedStale),
+        Handling::StaleInstead(_) => {
+            counters.inc(Metric::ServedStale);
+            count_marks(counters, verdict);
+        }
         Handling::Collapsed(_) => count_marks(counters, verdict),
         Handling::Forward(_) | Handling::Tunnel | Handling::Refused(_) => {}
     }
@@ -137,6 +140,8 @@ fn count_marks(counters: &Counters, verdict: &Verdict) {
     for deviation in verdict.marks.deviations() {
         counters.inc(Metric::RuleDeviations(match deviation {
             Deviation::RequestDirective => RuleDeviation::RequestDirective,
+            Deviation::LifetimeForced => RuleDeviation::LifetimeForced,
+            Deviation::Stale => RuleDeviation::Stale,
         }));
     }
 }

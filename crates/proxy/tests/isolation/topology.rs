@@ -41,6 +41,7 @@ const RULES: &str = r#"[
     {"path": ["/2", "/tagged/3"], "method": ["GET"], "bypass": true,
      "request": ["set X-Some: yes"], "response": ["set X-Some: {client}"]},
     {"ignore": ["request no-cache", "request max-age", "request min-fresh"]},
+    {"path": ["/4", "/tagged/1"], "lifetime": {"forced": "1min"}, "stale_for": "1h"},
     {"lifetime": {"default": "1h"}},
     {"request": ["set X-Client: {client}", "add X-Target: {host} {path}", "remove X-None"],
      "response": ["set X-Client: {client}", "add X-Target: {host} {path}", "remove X-None"]}

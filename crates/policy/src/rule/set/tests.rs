@@ -1,6 +1,6 @@
 use super::*;
 use crate::route::Scope;
-use crate::rule::{Actions, DefaultLifetime, IgnoredDirective, Message, parse_fields};
+use crate::rule::{Actions, IgnoredDirective, Message, parse_fields};
 
 /// Cases for the naive model.
 const CASES: u32 = 100_000;
@@ -147,7 +147,10 @@ fn random_rule(random: &mut Random) -> RuleSpec {
         && rule.matchers.status.iter().all(has_no_error)
     {
         let seconds = u32::try_from(number % 1000).expect("a small number");
-        rule.actions.lifetime = Some(DefaultLifetime(DeltaSeconds(seconds)));
+        rule.actions.lifetime = Some(match number & 256 {
+            0 => RuleLifetime::Default(DeltaSeconds(seconds)),
+            _ => RuleLifetime::Forced(DeltaSeconds(seconds)),
+        });
     }
     if number & 8 != 0 || rule.actions.iter().next().is_none() {
         rule.actions.response = Some(fields(Message::Response, number));
@@ -271,8 +274,12 @@ fn check_case(set: &RuleSet, rules: &[RuleSpec], case: &Case, what: &str) {
     });
     let expected = giving.next().and_then(|rule| rule.actions.lifetime);
     let target = (case.host.as_bytes(), case.path);
-    let lifetime = set.lifetime(case.mode, target, case.status, content_type);
-    assert_eq!(lifetime.map(DefaultLifetime), expected, "{what}");
+    let storing = set.storing(case.mode, target, case.status, content_type);
+    let (default, forced) = (storing.default, storing.reuse.forced);
+    let lifetime = default.map(RuleLifetime::Default);
+    let lifetime = lifetime.or(forced.map(RuleLifetime::Forced));
+    assert_eq!(lifetime, expected, "{what}");
+    assert!(default.is_none() || forced.is_none(), "{what}");
     assert!(
         response.is_none() || set.may_change_response(matched),
         "{what}"
@@ -337,7 +344,7 @@ fn rule_that_means_nothing_is_refused_at_its_key() {
 fn lifetime_is_for_statuses_that_are_stored_without_one_and_for_all_clients() {
     let rule = |change: &dyn Fn(&mut Matchers)| {
         let mut rule = RuleSpec::default();
-        rule.actions.lifetime = Some(DefaultLifetime(DeltaSeconds(60)));
+        rule.actions.lifetime = Some(RuleLifetime::Default(DeltaSeconds(60)));
         change(&mut rule.matchers);
         RuleSet::new([rule].into())
     };
@@ -355,7 +362,9 @@ fn lifetime_is_for_statuses_that_are_stored_without_one_and_for_all_clients() {
     );
     assert_eq!(refused(&|it| it.method = [Method::Get].into()), "lifetime");
     let lifetime = |set: &RuleSet, status: u16| {
-        set.lifetime(ListenerMode::Forward, (b"a.example", "/"), status, b"")
+        let target: (&[u8], &str) = (b"a.example", "/");
+        let storing = set.storing(ListenerMode::Forward, target, status, b"");
+        storing.default
     };
     let given = Some(DeltaSeconds(60));
     let all = rule(&|_| {}).expect("a rule");

@@ -19,8 +19,8 @@ use weir_extend::{FieldError, Fields};
 use weir_measure::Metric;
 use weir_policy::extension::ModuleSet;
 use weir_policy::rule::{Bits, FieldRules, Outcome, Place, Values};
-use weir_policy::{Phase, Serving, Transaction};
-use weir_semantics::{FieldLine, Method, Target};
+use weir_policy::{Now, Phase, Serving, Transaction};
+use weir_semantics::{FieldLine, Method, RequestDirectives, Target};
 use weir_store::StoredResponse;
 use weir_wire::{BodyLength, RequestHead};
 
@@ -202,6 +202,7 @@ impl<'a> RuledRequest<'a> {
         let now = self.receiver.worker.now();
         let choice = Choice {
             bypass: self.outcome.bypass,
+            is_ruled: self.receiver.settings.operator_rules.may_decide_storing(),
             ..Choice::PLAIN
         };
         let ignored = self.outcome.ignored;
@@ -223,9 +224,7 @@ impl<'a> RuledRequest<'a> {
                 form,
                 before: out.len(),
             };
-            if let Some(sent) = &directives_sent {
-                tx.ignored(now, sent, &response.facts);
-            }
+            self.note_rules((request, directives_sent), response, &mut tx, now);
             self.write_head(request, (response, form), *serving, &tx, out);
             let received = at..at + consumed;
             super::finish(
@@ -250,6 +249,24 @@ impl<'a> RuledRequest<'a> {
         let mut exchange = self.receiver.exchange(request, decided, log.take());
         exchange.directives_sent = directives_sent;
         self.left(exchange)
+    }
+
+    /// Notes whether `stored` answers it only because a rule has it so.
+    fn note_rules(
+        &self,
+        (request, directives_sent): (&ReceivedRequest<'_>, Option<RequestDirectives>),
+        stored: &StoredResponse,
+        tx: &mut Transaction,
+        now: Now,
+    ) {
+        let reuse = super::reuse_for(self.receiver, request, stored);
+        if directives_sent.is_none() && reuse.is_none() {
+            return;
+        }
+        let sent = directives_sent.unwrap_or(request.facts.directives);
+        let (own, used) = (&stored.facts, reuse.of(&stored.facts));
+        let by = (&self.receiver.settings.rules, &sent);
+        tx.answered_by_rule(now, by, (own, &used));
     }
 
     fn write_head(

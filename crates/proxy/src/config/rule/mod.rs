@@ -15,8 +15,8 @@ use crate::config::values::time::span::Span;
 use serde::{Deserialize, Serialize};
 use weir_policy::destination::ClientRules;
 use weir_policy::rule::{
-    Actions, DefaultLifetime, Denial, FieldRules, FieldRulesError, IgnoredDirective, Matchers,
-    Message, Preset, RuleSet, RuleSpec, Surroundings, WarningKind,
+    Actions, Denial, FieldRules, FieldRulesError, IgnoredDirective, Matchers, Message, Preset,
+    RuleLifetime as Lifetime, RuleSet, RuleSpec, Surroundings, WarningKind,
 };
 use weir_semantics::DeltaSeconds;
 
@@ -60,9 +60,12 @@ pub struct Rule {
     /// Directives that are ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignore: Option<Vec<IgnoredDirective>>,
-    /// How long responses are fresh that do not say so.
+    /// How long responses are fresh.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifetime: Option<RuleLifetime>,
+    /// How long past that they may be served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale_for: Option<Span>,
     /// Changes of requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Vec<FieldChange>>,
@@ -71,12 +74,49 @@ pub struct Rule {
     pub response: Option<Vec<FieldChange>>,
 }
 
-/// How long responses are fresh.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// How long responses are fresh: one of the two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct RuleLifetime {
     /// Those that do not give a lifetime themselves.
-    pub default: Span,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<Span>,
+    /// All that are stored, whatever they say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forced: Option<Span>,
+}
+
+impl RuleLifetime {
+    fn check(self, key: &str) -> Result<(), Invalid> {
+        let given = [("default", self.default), ("forced", self.forced)];
+        for (name, span) in given {
+            if let Some(span) = span {
+                check_range(
+                    &format!("{key}.{name}"),
+                    &span,
+                    &LIFETIMES[0],
+                    &LIFETIMES[1],
+                )?;
+            }
+        }
+        if self.default.is_some() == self.forced.is_some() {
+            return Err(Invalid::new(
+                key,
+                "it is one of `default` and `forced`",
+                "write { default = \"1d\" } for responses without a lifetime, { forced = \"1d\" } for all",
+            ));
+        }
+        Ok(())
+    }
+
+    fn lifetime(self) -> Option<Lifetime> {
+        let forced = self.forced.map(|span| Lifetime::Forced(seconds(span)));
+        forced.or(self.default.map(|span| Lifetime::Default(seconds(span))))
+    }
+}
+
+fn seconds(span: Span) -> DeltaSeconds {
+    DeltaSeconds::from_secs(span.as_secs())
 }
 
 /// No lifetime, and ten years: no response is used for longer.
@@ -140,13 +180,13 @@ impl Rule {
             Setting::new::<Vec<RuleStatus>>(
                 "rule[].status",
                 &[
-                    "Statuses of responses: for `response` as they are sent to the client, for `lifetime` as they are stored. Only `response` and `lifetime` can depend on them.",
+                    "Statuses of responses: for `response` as they are sent to the client, for the others as they are stored. Only `response`, `lifetime` and `stale_for` can depend on them.",
                 ],
             ),
             Setting::new::<Vec<RuleType>>(
                 "rule[].content_type",
                 &[
-                    "Media types of responses, without parameters. Only `response` and `lifetime` can depend on them.",
+                    "Media types of responses, without parameters. Only `response`, `lifetime` and `stale_for` can depend on them.",
                 ],
             ),
         ]
@@ -181,6 +221,24 @@ impl Rule {
                     "How long a response is fresh that has neither max-age, s-maxage nor Expires, in place of the guess by Last-Modified, as",
                     "RFC 9111 section 4.2.2 permits. Without `status`, only statuses below 400; 404 and 410 if `status` names them. What forbids",
                     "to store a response stays in force. A rule with it cannot depend on client, method or one listener: what is stored is for all.",
+                ],
+            )
+            .within(&LIFETIMES[0], &LIFETIMES[1]),
+            Setting::new::<Span>(
+                "rule[].lifetime.forced",
+                &[
+                    "How long a stored response is fresh, whatever it says itself; in the place of `default`. It has nothing stored that HTTP",
+                    "forbids to store, and `no-cache` still has a response validated each time. Errors beside 404 and 410 are fresh for 1 min at",
+                    "most. Each request that is answered because of it is counted, and has `detail=rule` in Cache-Status.",
+                ],
+            )
+            .within(&LIFETIMES[0], &LIFETIMES[1]),
+            Setting::new::<Span>(
+                "rule[].stale_for",
+                &[
+                    "How long past its freshness a response may be served: while it is validated in the background, if the next hop fails, and",
+                    "if it cannot be reached, in the place of the day that is usual then. Not what says no-cache, must-revalidate,",
+                    "proxy-revalidate or s-maxage; a response that permits more is used longer. Counted as `rule[].lifetime.forced` is.",
                 ],
             )
             .within(&LIFETIMES[0], &LIFETIMES[1]),
@@ -241,9 +299,8 @@ impl Rule {
                 }),
                 bypass: self.bypass,
                 ignore: self.ignore.as_ref().map(|it| it.iter().copied().collect()),
-                lifetime: self.lifetime.map(|lifetime| {
-                    DefaultLifetime(DeltaSeconds::from_secs(lifetime.default.as_secs()))
-                }),
+                lifetime: self.lifetime.and_then(RuleLifetime::lifetime),
+                stale_for: self.stale_for.map(seconds),
                 request: fields("request", Message::Request, &self.request)?,
                 response: fields("response", Message::Response, &self.response)?,
             },
@@ -323,8 +380,11 @@ fn key_at(rules: &[Rule], index: usize, key: &str) -> String {
 pub(super) fn check(rules: &[Rule]) -> Result<(), Invalid> {
     for (index, rule) in rules.iter().enumerate() {
         if let Some(lifetime) = &rule.lifetime {
-            let key = format!("rule[{index}].lifetime.default");
-            check_range(&key, &lifetime.default, &LIFETIMES[0], &LIFETIMES[1])?;
+            lifetime.check(&format!("rule[{index}].lifetime"))?;
+        }
+        if let Some(stale_for) = &rule.stale_for {
+            let key = format!("rule[{index}].stale_for");
+            check_range(&key, stale_for, &LIFETIMES[0], &LIFETIMES[1])?;
         }
         let Some(name) = &rule.name else { continue };
         let key = format!("rule[{index}].name");

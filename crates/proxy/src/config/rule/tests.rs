@@ -46,6 +46,18 @@ fn rule_that_means_nothing_is_refused_at_its_key() {
         r#"[{"lifetime": {"default": "11000d"}}]"#,
         Some("rule[0].lifetime.default"),
     );
+    let one = Some("rule[0].lifetime");
+    check(r#"[{"lifetime": {}}]"#, one);
+    check(r#"[{"lifetime": {"default": "1d", "forced": "1d"}}]"#, one);
+    check(
+        r#"[{"lifetime": {"forced": "1d"}, "stale_for": "1d"}]"#,
+        None,
+    );
+    check(r#"[{"stale_for": "4000d"}]"#, Some("rule[0].stale_for"));
+    check(
+        r#"[{"client": ["10.0.0.0/8"], "stale_for": "1d"}]"#,
+        Some("rule[0].stale_for"),
+    );
     check(
         r#"[{"method": ["GET"], "lifetime": {"default": "1d"}}]"#,
         Some("rule[0].lifetime"),
@@ -101,16 +113,12 @@ fn value_that_no_matcher_has_is_refused_with_its_form() {
         r#"{"response": ["set Via: x"]}"#,
         "the proxy writes this field itself",
     );
-    check(r#"{"lifetime": {}}"#, "missing field `default`");
-    check(
-        r#"{"lifetime": {"forced": "1h"}}"#,
-        "unknown field `forced`",
-    );
+    check(r#"{"lifetime": {"most": "1h"}}"#, "unknown field `most`");
     check(
         r#"{"ignore": ["request no-store"]}"#,
         "expected one of `request no-cache`",
     );
-    check(r#"{"stale_for": "1h"}"#, "unknown field `stale_for`");
+    check(r#"{"rate": "1MB/s"}"#, "unknown field `rate`");
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod ignored;
 mod lifetime;
 mod requests;
 mod responses;
+mod reuse;
 mod with_modules;
 
 use weir_proxy::config::{Config, Rule};

@@ -1,0 +1,128 @@
+//! How long a stored response may be used by the rules of the operator, beside what it says itself.
+//!
+//! What is stored are the facts of the response as the origin gave them. A rule is applied each
+//! time that a response is looked at: a reload is in force at once, and what is stored says nothing
+//! that its origin has not said.
+
+use crate::stored::StoredFacts;
+use weir_semantics::DeltaSeconds;
+
+/// The longest forced lifetime of an error that one odd request can provoke, seconds: a client that
+/// provokes it must not spoil a target for long, and an origin that recovers is asked again soon.
+pub const ERROR_LIFETIME_MAX: DeltaSeconds = DeltaSeconds(60);
+
+/// What rules say of the use of a stored response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reuse {
+    /// Its freshness lifetime, whatever it says itself.
+    pub forced: Option<DeltaSeconds>,
+    /// How long past that it may be served while it is validated, if the next hop fails, and if it
+    /// cannot be reached, unless the response itself permits more.
+    pub stale_for: Option<DeltaSeconds>,
+}
+
+impl Reuse {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        forced: None,
+        stale_for: None,
+    };
+
+    /// Whether they say nothing.
+    #[must_use]
+    pub const fn is_none(&self) -> bool {
+        self.forced.is_none() && self.stale_for.is_none()
+    }
+
+    /// The facts of a stored response for a use under these rules.
+    ///
+    /// What must be validated before each use still must, and what must not be served stale is not:
+    /// `no-cache`, `must-revalidate`, `proxy-revalidate` and `s-maxage` stay in force.
+    #[must_use]
+    pub fn of(&self, facts: &StoredFacts) -> StoredFacts {
+        let mut used = *facts;
+        if let Some(forced) = self.forced {
+            let is_provokable = facts.status >= 400 && !matches!(facts.status, 404 | 410);
+            used.freshness_lifetime = match is_provokable {
+                true => forced.min(ERROR_LIFETIME_MAX),
+                false => forced,
+            };
+        }
+        if !facts.forbids_stale() {
+            used.stale_while_revalidate = used.stale_while_revalidate.max(self.stale_for);
+            used.stale_if_error = used.stale_if_error.max(self.stale_for);
+        }
+        used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::now::Tick;
+
+    const SOME: Option<DeltaSeconds> = Some(DeltaSeconds(30));
+
+    fn facts(status: u16) -> StoredFacts {
+        StoredFacts {
+            status,
+            has_validator: true,
+            strong_tag: false,
+            is_transformed: false,
+            no_cache: false,
+            must_revalidate: false,
+            freshness_lifetime: DeltaSeconds(10),
+            corrected_initial_age: DeltaSeconds::ZERO,
+            response_tick: Tick(0),
+            stale_while_revalidate: None,
+            stale_if_error: Some(DeltaSeconds(40)),
+        }
+    }
+
+    #[test]
+    fn no_rule_leaves_the_facts_as_they_are() {
+        assert!(Reuse::NONE.is_none());
+        assert_eq!(Reuse::NONE.of(&facts(200)), facts(200));
+    }
+
+    #[test]
+    fn forced_lifetime_takes_the_place_of_any_and_is_short_for_errors() {
+        let check = |status: u16, forced: u32, expected: u32| {
+            let rule = Reuse {
+                forced: Some(DeltaSeconds(forced)),
+                ..Reuse::NONE
+            };
+            let lifetime = rule.of(&facts(status)).freshness_lifetime;
+            assert_eq!(lifetime, DeltaSeconds(expected), "{status} {forced}");
+        };
+        check(200, 3, 3);
+        check(200, 3600, 3600);
+        check(404, 3600, 3600);
+        check(500, 3600, 60);
+        check(500, 5, 5);
+    }
+
+    #[test]
+    fn stale_windows_grow_to_what_a_rule_says_where_nothing_forbids_it() {
+        let rule = Reuse {
+            stale_for: SOME,
+            ..Reuse::NONE
+        };
+        let used = rule.of(&facts(200));
+        assert_eq!(used.stale_while_revalidate, SOME);
+        assert_eq!(used.stale_if_error, Some(DeltaSeconds(40)));
+        let strict = [
+            StoredFacts {
+                no_cache: true,
+                ..facts(200)
+            },
+            StoredFacts {
+                must_revalidate: true,
+                ..facts(200)
+            },
+        ];
+        for facts in strict {
+            assert_eq!(rule.of(&facts), facts);
+        }
+    }
+}
