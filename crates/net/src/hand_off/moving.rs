@@ -132,7 +132,7 @@ impl<R: Receiver> Moving<'_, R> {
                 either(is_unchanged, MoveEvent::Unchanged, MoveEvent::Changed)
             }
             MoveCommand::Steer => {
-                let steered = self.steering.steer(flow, self.machine).await.is_ok();
+                let steered = self.steering.steer_held(flow, self.machine).await.is_ok();
                 if steered {
                     self.held.end();
                 }

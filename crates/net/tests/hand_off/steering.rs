@@ -154,32 +154,148 @@ fn connection_from_the_port_of_a_steered_one_is_accepted_by_this_machine() {
     } = Accepted::new(2);
     let service = server.local_addr().expect("connected");
     let server = move_to(&network, &steering, (flow, server), 1);
-    // a client that forgets its connection at once, and says so to none
-    network
-        .client
-        .space
-        .ip("link set e0 down")
-        .expect("no link");
+    forget(&network, client);
+    let listen = || TcpListener::bind(service).expect("the port again");
+    let listener = network.machines[0].run(listen);
+    let client = begin_from(&network, flow, v4(service));
+    let (here, from) = listener.accept().expect("a client");
+    assert_eq!(from, flow.into());
+    let client = TcpStream::from(client);
+    pattern::write(&client, 0..100);
+    pattern::expect(&here, 0, 100);
+    drop(server);
+}
+
+#[test]
+fn packets_that_were_not_held_without_a_break_are_led_nowhere_else() {
+    const HELD: &str = "list set netdev weir_10_77_0_100_80 held";
+    if !is_permitted() {
+        return;
+    }
+    let network = Network::with_front_end(1);
+    let front_end = &network.machines[0];
+    let service = SocketAddrV4::new(SERVICE, 80);
+    let install = || Steering::install("e0", service).expect("a table");
+    let steering = front_end.run(install);
+    let flow = SocketAddrV4::new([192, 0, 2, 1].into(), 5000);
+    let is_refused = |changed: io::Result<()>| {
+        let error = changed.expect_err("it is not held");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    };
+    let node = own_address;
+    // never held; held for as long as the kernel does that
+    is_refused(wait(steering.steer_held(flow, node(1))));
+    wait(steering.hold(flow)).expect("a held flow");
+    wait_until("the hold ends", || {
+        !list(front_end, HELD).contains("192.0.2.1")
+    });
+    is_refused(wait(steering.steer_held(flow, node(1))));
+    assert!(!list(front_end, MAP).contains("192.0.2.1"));
+    // held, and not steered
+    wait(steering.hold(flow)).expect("a held flow");
+    is_refused(wait(steering.steer_on(flow, node(1))));
+    assert!(list(front_end, HELD).contains("192.0.2.1"), "as it was");
+    wait(steering.steer_held(flow, node(1))).expect("a steered flow");
+    // steered, and not held any more
+    is_refused(wait(steering.steer_on(flow, node(2))));
+    assert!(list(front_end, MAP).contains(": 10.77.0.3"), "as it was");
+    wait(steering.hold(flow)).expect("a held flow");
+    wait(steering.steer_on(flow, node(2))).expect("a steered flow");
+    assert!(list(front_end, MAP).contains(": 10.77.0.4"));
+    assert!(!list(front_end, HELD).contains("192.0.2.1"));
+}
+
+/// A client that has forgotten the connection of a flow, and says so to no machine.
+fn forget(network: &Network, client: TcpStream) {
+    let link = |state: &str| {
+        let words = format!("link set e0 {state}");
+        network.client.space.ip(&words).expect("a link");
+    };
+    link("down");
     SockRef::from(&client)
         .set_linger(Some(Duration::ZERO))
         .expect("a socket");
     drop(client);
-    network.client.space.ip("link set e0 up").expect("a link");
-    let listen = || TcpListener::bind(service).expect("the port again");
-    let listener = network.machines[0].run(listen);
-    let connect = || {
+    link("up");
+}
+
+/// Begins a connection from the port of `flow`.
+fn begin_from(network: &Network, flow: SocketAddrV4, service: SocketAddrV4) -> Socket {
+    network.client.run(|| {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
         socket.set_reuse_address(true).expect("a socket");
-        socket.bind(&flow.into()).expect("the same port");
-        socket.connect(&service.into()).expect("a connection");
-        TcpStream::from(socket)
-    };
-    let client = network.client.run(connect);
+        // a process that is being started has the descriptors of this one for a moment
+        wait_until("the port is free", || socket.bind(&flow.into()).is_ok());
+        socket.set_nonblocking(true).expect("a socket");
+        let error = socket.connect(&service.into()).expect_err("it takes time");
+        assert_eq!(error.raw_os_error(), Some(115), "{error}");
+        socket
+    })
+}
+
+#[test]
+fn connection_from_the_port_of_one_that_is_to_be_moved_is_not_led_along() {
+    if !is_permitted() {
+        return;
+    }
+    let Accepted {
+        network,
+        steering,
+        client,
+        server,
+        flow,
+    } = Accepted::new(3);
+    let service = v4(server.local_addr().expect("connected"));
+    let server = move_to(&network, &steering, (flow, server), 1);
+    forget(&network, client);
+    let listener = network.machines[0].run(|| TcpListener::bind(service).expect("the port"));
+    // it begins before the old one is held: the kernel knows that before any process does
+    let client = begin_from(&network, flow, service);
     let (here, from) = listener.accept().expect("a client");
     assert_eq!(from, flow.into());
+    wait(steering.hold(flow)).expect("a held flow");
+    let moved = wait(steering.steer_on(flow, own_address(2)));
+    let kind = moved.expect_err("another connection").kind();
+    assert_eq!(kind, io::ErrorKind::NotFound);
+    wait(steering.release(flow)).expect("a flow");
+    let client = TcpStream::from(client);
     pattern::write(&client, 0..100);
     pattern::expect(&here, 0, 100);
     drop(server);
+}
+
+#[test]
+fn connection_that_begins_while_its_port_is_held_begins_when_it_is_not() {
+    if !is_permitted() {
+        return;
+    }
+    let Accepted {
+        network,
+        steering,
+        client,
+        server,
+        flow,
+    } = Accepted::new(3);
+    let service = v4(server.local_addr().expect("connected"));
+    let server = move_to(&network, &steering, (flow, server), 1);
+    forget(&network, client);
+    let listener = network.machines[0].run(|| TcpListener::bind(service).expect("the port"));
+    wait(steering.hold(flow)).expect("a held flow");
+    let client = begin_from(&network, flow, service);
+    // its first segment is dropped: the old one moves, and does not take it along
+    wait(steering.steer_on(flow, own_address(2))).expect("a steered flow");
+    let (here, from) = listener.accept().expect("a client");
+    assert_eq!(from, flow.into());
+    let map = format!("list map netdev {} steered", table_of(service));
+    assert!(!list(&network.machines[0], &map).contains("10.77.0.1 ."));
+    let client = TcpStream::from(client);
+    pattern::write(&client, 0..100);
+    pattern::expect(&here, 0, 100);
+    drop(server);
+}
+
+fn table_of(service: SocketAddrV4) -> String {
+    format!("weir_10_77_0_100_{}", service.port())
 }
 
 #[test]
@@ -215,6 +331,8 @@ fn responses_of_a_steered_connection_bypass_the_front_end() {
     }
 }
 
+const MAP: &str = "list map netdev weir_10_77_0_100_80 steered";
+
 /// What `nft` lists on a machine.
 fn list(machine: &Machine, words: &str) -> String {
     let mut nft = Command::new(need::find("nft").expect("nftables"));
@@ -225,7 +343,6 @@ fn list(machine: &Machine, words: &str) -> String {
 #[test]
 fn flow_is_changed_whatever_state_it_is_in() {
     const FLOWS: u16 = 1000;
-    const MAP: &str = "list map netdev weir_10_77_0_100_80 steered";
     if !is_permitted() {
         return;
     }

@@ -11,32 +11,52 @@ pub(super) enum Change {
     Hold(SocketAddrV4),
     /// They are dropped no longer.
     Release(SocketAddrV4),
+    /// The same, if they were dropped without a break since they were to be: else it is refused.
+    EndHold(SocketAddrV4),
     /// They are forwarded to this address.
     Steer(SocketAddrV4, Ipv4Addr),
     /// They are forwarded no longer.
     Unsteer(SocketAddrV4),
+    /// The same, if they were: else it is refused.
+    EndSteering(SocketAddrV4),
+    /// They are forwarded to this address, after [`Self::EndSteering`].
+    SteerOn(SocketAddrV4, Ipv4Addr),
 }
 
 impl Change {
     pub(super) fn flow(self) -> SocketAddrV4 {
         match self {
-            Self::Hold(flow) | Self::Release(flow) | Self::Steer(flow, _) | Self::Unsteer(flow) => {
-                flow
-            }
+            Self::Hold(flow)
+            | Self::Release(flow)
+            | Self::EndHold(flow)
+            | Self::Steer(flow, _)
+            | Self::Unsteer(flow)
+            | Self::EndSteering(flow)
+            | Self::SteerOn(flow, _) => flow,
         }
     }
 
     /// The set that it is of.
     pub(super) fn set(self) -> &'static str {
         match self {
-            Self::Hold(_) | Self::Release(_) => HELD,
-            Self::Steer(..) | Self::Unsteer(_) => STEERED,
+            Self::Hold(_) | Self::Release(_) | Self::EndHold(_) => HELD,
+            Self::Steer(..) | Self::Unsteer(_) | Self::EndSteering(_) | Self::SteerOn(..) => {
+                STEERED
+            }
         }
     }
 
     /// Whether it adds an element, and not removes one.
     pub(super) fn is_addition(self) -> bool {
-        matches!(self, Self::Hold(_) | Self::Steer(..))
+        matches!(self, Self::Hold(_)) || self.machine().is_some()
+    }
+
+    /// The address that packets are forwarded to from now on.
+    pub(super) fn machine(self) -> Option<Ipv4Addr> {
+        match self {
+            Self::Steer(_, machine) | Self::SteerOn(_, machine) => Some(machine),
+            _ => None,
+        }
     }
 }
 
@@ -114,6 +134,24 @@ mod tests {
             assert_eq!(batch.changes, replaced);
             assert_eq!(batch.correct(&[(2, error)]), [(1, error)]);
             assert_eq!(batch.changes, [(0, Change::Hold(flow(2)))]);
+        }
+    }
+
+    #[test]
+    fn change_of_what_must_be_there_fails_whole_where_it_is_gone() {
+        let moves = |number, port| {
+            let flow = flow(port);
+            [
+                (number, Change::EndSteering(flow)),
+                (number, Change::SteerOn(flow, NODE)),
+                (number, Change::EndHold(flow)),
+            ]
+        };
+        for place in [0, 2] {
+            let mut batch = batch(&[moves(0, 1), moves(1, 2)].concat());
+            let refused = [(place, Errno::NOENT)];
+            assert_eq!(batch.correct(&refused), [(0, Errno::NOENT)]);
+            assert_eq!(batch.changes, moves(1, 2));
         }
     }
 

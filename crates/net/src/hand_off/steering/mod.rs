@@ -9,6 +9,10 @@
 //! port. Who knows the port of a client, and can send packets from its address, can so have its
 //! connection reset.
 //!
+//! A held flow is changed only if it was held without a break ([`Steering::steer_held`],
+//! [`Steering::steer_on`]), and meanwhile its segments with SYN are dropped, too. So a connection
+//! that begins from the port of another one is never led to the machine of that.
+//!
 //! The table is made by `nft`, once ([`Steering::install`]). Flows are changed by netlink, many in
 //! one transaction. IPv4 only.
 

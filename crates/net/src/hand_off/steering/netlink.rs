@@ -168,7 +168,7 @@ fn write_element(out: &mut Vec<u8>, change: Change) {
         });
     };
     value(out, NFTA_SET_ELEM_KEY, &key(change.flow()));
-    if let Change::Steer(_, to) = change {
+    if let Some(to) = change.machine() {
         value(out, NFTA_SET_ELEM_DATA, &Ipv4Addr::octets(&to));
     }
 }

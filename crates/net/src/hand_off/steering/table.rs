@@ -83,7 +83,9 @@ fn rules(device: &str, service: SocketAddrV4) -> io::Result<String> {
     let name = name(service);
     let (ip, port) = (service.ip(), service.port());
     let (held_s, steered_s) = (HELD_FOR.as_secs(), STEERED_FOR.as_secs());
-    // one transaction: `delete` needs a table, and `table` alone is no error where there is one
+    // held packets are dropped first, those with SYN, too: between a hold and the change that ends
+    // it no connection begins that the change would lead elsewhere.
+    // One transaction: `delete` needs a table, and `table` alone is no error where there is one
     Ok(format!(
         "table netdev {name}\n\
          delete table netdev {name}\n\
@@ -97,9 +99,9 @@ fn rules(device: &str, service: SocketAddrV4) -> io::Result<String> {
            }}\n\
            chain ingress {{\n\
              type filter hook ingress device \"{device}\" priority 0; policy accept;\n\
+             ip daddr {ip} tcp dport {port} ip saddr . tcp sport @{HELD} drop\n\
              ip daddr {ip} tcp dport {port} tcp flags & (syn | ack) == syn \
                delete @{STEERED} {{ ip saddr . tcp sport : 0.0.0.0 }} accept\n\
-             ip daddr {ip} tcp dport {port} ip saddr . tcp sport @{HELD} drop\n\
              ip daddr {ip} tcp dport {port} fwd ip to ip saddr . tcp sport map @{STEERED} device \"{device}\"\n\
            }}\n\
          }}\n"

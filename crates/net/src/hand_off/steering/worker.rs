@@ -72,6 +72,31 @@ impl Steering {
         self.change(changes).await
     }
 
+    /// Packets of a `flow` that was held without a break, and was not steered, are forwarded to
+    /// `machine`, and not dropped.
+    ///
+    /// # Errors
+    /// As [`Self::hold`], or it is held no longer; nothing is changed then.
+    pub async fn steer_held(&self, flow: SocketAddrV4, machine: Ipv4Addr) -> io::Result<()> {
+        let changes = vec![Change::Steer(flow, machine), Change::EndHold(flow)];
+        self.change(changes).await
+    }
+
+    /// Packets of a steered `flow` that was held without a break are forwarded to `machine`, and
+    /// not dropped.
+    ///
+    /// # Errors
+    /// As [`Self::hold`]; or it is held or steered no longer: its client has begun another
+    /// connection from the same port, say. Nothing is changed then.
+    pub async fn steer_on(&self, flow: SocketAddrV4, machine: Ipv4Addr) -> io::Result<()> {
+        let changes = vec![
+            Change::EndSteering(flow),
+            Change::SteerOn(flow, machine),
+            Change::EndHold(flow),
+        ];
+        self.change(changes).await
+    }
+
     /// Packets of a held `flow` are not dropped any longer.
     ///
     /// # Errors
@@ -165,7 +190,15 @@ fn with_removal(
             steered.remove(&flow);
             false
         }
-        Change::Hold(_) | Change::Release(_) => false,
+        Change::EndSteering(_) => {
+            steered.remove(&flow);
+            false
+        }
+        Change::SteerOn(..) => {
+            steered.insert(flow);
+            false
+        }
+        Change::Hold(_) | Change::Release(_) | Change::EndHold(_) => false,
     };
     let removal = is_replaced.then_some(Change::Unsteer(flow));
     removal.into_iter().chain([change])
