@@ -45,8 +45,9 @@ impl Boxes {
             return;
         };
         let mut first_due = due;
-        for what in &outbox.sent {
-            self.late.add(what);
+        // taken: this may be called for each change that the message under way says
+        for what in std::mem::take(&mut outbox.sent) {
+            self.late.add(&what);
         }
         while let Some(mut order) = outbox.queue.take_first() {
             first_due = first_due.min(order.due);

@@ -195,9 +195,11 @@ impl Outboxes {
                 Ok(Err(_)) => Err("it is no member any more".into()),
                 Err(_) => {
                     let why = "it did not answer in time";
-                    // what comes next does not wait for it
-                    self.change(|boxes| boxes.fail(&member, why, until));
-                    self.wake.notify_one();
+                    // what comes next does not wait for it; that is noted once, however many wait
+                    if !self.fails(&member) {
+                        self.change(|boxes| boxes.fail(&member, why, until));
+                        self.wake.notify_one();
+                    }
                     Err(why.into())
                 }
             };
@@ -215,6 +217,14 @@ impl Outboxes {
             }
         }
         answers
+    }
+
+    /// Whether `member` is not told in time what comes: what it has not answered by now it is told
+    /// behind that.
+    fn fails(&self, member: &str) -> bool {
+        let boxes = self.boxes();
+        let outbox = boxes.by_member.get(member);
+        outbox.is_some_and(|outbox| outbox.failing().is_some())
     }
 
     /// Members that were to know by now which ones are behind, and do not, are behind.

@@ -213,6 +213,26 @@ fn answer_that_does_not_come_in_time_is_none_and_the_next_one_is_not_awaited() {
 }
 
 #[test]
+fn what_is_under_way_to_a_member_that_hangs_is_missed_once_however_many_wait_for_the_answer() {
+    const CHANGES: usize = 32;
+    let outboxes = Outboxes::default();
+    let now = Instant::now();
+    outboxes.meet(["b"].into_iter(), 1, now);
+    let changes = (0..CHANGES).map(|number| invalidated(number.to_string()));
+    let changes: Vec<PurgedTarget> = changes.collect();
+    let awaited = outboxes.tell(["b"].into_iter(), changes.clone(), (now, now, HOUR));
+    let batch = next(&outboxes, "b");
+    let answers = block_on(outboxes.answers(awaited, now));
+    assert!(answers.iter().all(|(_, outcome)| outcome.is_err()));
+    // each time that one is missed again it has another number
+    assert_eq!(outboxes.boxes().late.end(), CHANGES as u64);
+    outboxes.failed("b", batch, "it did not answer in time", now);
+    assert_eq!(outboxes.boxes().late.end(), CHANGES as u64);
+    assert_eq!(deliver_all(&outboxes, "b"), changes);
+    assert!(!is_behind(&outboxes, "b"));
+}
+
+#[test]
 fn member_that_missed_more_than_there_is_room_for_validates_and_drops_nothing() {
     let outboxes = Outboxes::default();
     outboxes.meet(["b"].into_iter(), 1, Instant::now());
