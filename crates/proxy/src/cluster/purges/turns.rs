@@ -13,9 +13,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::timeout;
 
-/// How long what is to be told waits for room. A member that has taken so little for so long
-/// answers, but does not keep up: it is behind then.
+/// How long what is first of its client, or of the operator, waits for room. A member that has
+/// taken so little for so long answers, but does not keep up: it is behind then.
 const TURN_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// How long it waits before that to be the first of its client: a client that changes much waits
+/// for that alone. It is longer than clients wait for responses; one that has more waiting has
+/// thousands of connections.
+const CLIENT_WAIT_MAX: Duration = Duration::from_mins(10);
 
 /// What waits for its turn.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +45,8 @@ type HeldQueues<'o> = (MutexGuard<'o, ()>, Option<MutexGuard<'o, ()>>);
 
 impl Outboxes {
     /// Waits until all members in step have room for so many more orders of `waiter`, with so many
-    /// bytes of URLs, at most for [`TURN_WAIT_MAX`]; in the order in which a client calls that, and
-    /// clients by turns.
+    /// bytes of URLs; in the order in which a client calls that, and clients by turns. At most for
+    /// [`CLIENT_WAIT_MAX`] behind what that client has waiting, and [`TURN_WAIT_MAX`] from then on.
     pub(crate) async fn turn(&self, waiter: Waiter, orders: usize, bytes: usize) -> Turn<'_> {
         let more = Amount { orders, bytes };
         let (initiator, turns, queue) = match waiter {
@@ -67,16 +72,20 @@ impl Outboxes {
         {
             return turn(Some((held, first)), false);
         }
+        let first = match queue {
+            Some(queue) => match timeout(CLIENT_WAIT_MAX, queue.lock()).await {
+                Ok(first) => Some(first),
+                Err(_) => return turn(None, true),
+            },
+            None => None,
+        };
         let held = async {
-            let first = match queue {
-                Some(queue) => Some(queue.lock().await),
-                None => None,
-            };
             let held = turns.lock().await;
             self.when_not(is_full).await;
-            (held, first)
+            held
         };
-        turn(timeout(TURN_WAIT_MAX, held).await.ok(), true)
+        let held = timeout(TURN_WAIT_MAX, held).await.ok();
+        turn(held.map(|held| (held, first)), true)
     }
 }
 
@@ -249,14 +258,43 @@ mod tests {
         });
     }
 
-    /// Clients have 9 MB told to a member that takes `answer_time` for each message, and is given 5
-    /// s. Whether it has answered all of that in time.
+    #[test]
+    fn change_waits_for_those_of_its_client_before_its_own_wait_begins() {
+        run(async {
+            let outboxes = full();
+            let mut first = pin!(outboxes.turn(CLIENT, 1, 0));
+            let mut second = pin!(outboxes.turn(CLIENT, 1, 0));
+            assert!(timeout(SECOND, &mut first).await.is_err());
+            assert!(timeout(TURN_WAIT_MAX / 2, &mut second).await.is_err());
+            let first = timeout(TURN_WAIT_MAX, first).await.expect("it is over");
+            drop(first);
+            let over = timeout(TURN_WAIT_MAX - SECOND, &mut second).await;
+            assert!(over.is_err(), "it is first since then");
+            assert!(timeout(2 * SECOND, second).await.is_ok());
+        });
+    }
+
+    #[test]
+    fn change_is_told_in_the_longest_time_though_its_client_has_others_waiting() {
+        run(async {
+            let outboxes = holding(0);
+            let first = outboxes.turn(CLIENT, 1, 0).await;
+            let mut second = pin!(outboxes.turn(CLIENT, 1, 0));
+            let wait = CLIENT_WAIT_MAX - SECOND;
+            assert!(timeout(wait, &mut second).await.is_err());
+            assert!(timeout(2 * SECOND, second).await.expect("over").has_waited);
+            drop(first);
+        });
+    }
+
+    /// A client has 30 MB told to a member that takes `answer_time` for each message, and has 5
+    /// s: that takes longer than a turn is waited for. Whether it has answered all in time.
     async fn is_in_step_at_load(answer_time: Duration) -> bool {
         let now = || tokio::time::Instant::now().into_std();
         let outboxes = Arc::new(Outboxes::default());
         outboxes.meet(["b"].into_iter(), 1, now());
         let mut clients = JoinSet::new();
-        for number in 0..150 {
+        for number in 0..500 {
             let outboxes = Arc::clone(&outboxes);
             let url = format!("http://a/{number}/{}", "p".repeat(60_000));
             clients.spawn(async move {
@@ -281,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn member_that_answers_each_message_in_half_its_time_is_in_step_however_many_clients_wait() {
+    fn member_that_answers_in_half_its_time_is_in_step_however_much_a_client_changes() {
         run(async {
             assert!(is_in_step_at_load(Duration::from_millis(2400)).await);
             assert!(!is_in_step_at_load(Duration::from_millis(2600)).await);
