@@ -19,6 +19,8 @@ pub(super) struct ClientCounts {
     limit: AtomicUsize,
     /// Work that goes on without its client.
     detached: AtomicUsize,
+    /// Work that is finished when the last client has been served.
+    last: AtomicUsize,
     /// Called when one closes or such work is over, and when a worker accepts no more.
     closed: Notify,
 }
@@ -30,6 +32,7 @@ impl ClientCounts {
             open_max: AtomicUsize::new(0),
             limit: AtomicUsize::new(limit),
             detached: AtomicUsize::new(0),
+            last: AtomicUsize::new(0),
             closed: Notify::new(),
         }
     }
@@ -50,14 +53,18 @@ impl ClientCounts {
         self.limit.store(limit, Ordering::Relaxed);
     }
 
-    /// Whether no connection is open, and no work goes on without one: that is what a drain waits
-    /// for.
+    /// Whether no connection is open, and no work of clients goes on without one.
     pub(super) fn is_idle(&self) -> bool {
         // work is counted before its connection closes
         self.open.load(Ordering::Acquire) == 0 && self.detached.load(Ordering::Acquire) == 0
     }
 
-    /// Ready when one has closed, or a worker accepts no more, after this call.
+    /// Whether no work is left that is finished behind all clients.
+    pub(super) fn is_last_done(&self) -> bool {
+        self.last.load(Ordering::Acquire) == 0
+    }
+
+    /// Ready when one has closed, work is over, or a worker accepts no more, after this call.
     pub(super) fn closed(&self) -> Notified<'_> {
         self.closed.notified()
     }
@@ -121,6 +128,26 @@ impl Drop for DetachedWork {
     fn drop(&mut self) {
         let clients = self.0.clients();
         clients.detached.fetch_sub(1, Ordering::Release);
+        clients.notify();
+    }
+}
+
+/// Work that is finished when the last client has been served; over when dropped. A drain waits for
+/// it behind all clients ([`Network::served`]).
+pub struct LastWork(Arc<Network>);
+
+impl LastWork {
+    /// Begins before the drain may.
+    pub fn begin(network: &Arc<Network>) -> Self {
+        network.clients().last.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(network))
+    }
+}
+
+impl Drop for LastWork {
+    fn drop(&mut self) {
+        let clients = self.0.clients();
+        clients.last.fetch_sub(1, Ordering::Release);
         clients.notify();
     }
 }

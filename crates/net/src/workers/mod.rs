@@ -7,7 +7,7 @@ mod shutdown;
 mod worker;
 mod worker_pool;
 
-pub use clients::{ClientPlace, DetachedWork};
+pub use clients::{ClientPlace, DetachedWork, LastWork};
 pub use listener::Sockets;
 pub use network::{Network, NetworkSettings};
 pub use shutdown::Stage;

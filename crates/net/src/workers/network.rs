@@ -199,15 +199,31 @@ impl Network {
         let _ = stage.wait_for(|stage| *stage == Stage::Cut).await;
     }
 
-    /// Waits until no client is connected, no worker accepts any, and the work of clients that have
-    /// gone is over: `true`; or until what is under way is cut: `false`.
+    /// Waits until no client is connected, no worker accepts any, the work of clients that have
+    /// gone is over, and so is what is finished behind all of them: `true`; or until what is under
+    /// way is cut: `false`.
     pub async fn drained(&self) -> bool {
+        self.until(|| self.serves_none() && self.clients.is_last_done())
+            .await
+    }
+
+    /// The same without what is finished behind all clients.
+    pub async fn served(&self) -> bool {
+        self.until(|| self.serves_none()).await
+    }
+
+    fn serves_none(&self) -> bool {
+        // in this order: a client that the last worker accepted is counted before it stops
+        !self.shutdown.is_accepting() && self.clients.is_idle()
+    }
+
+    /// Waits until `is_over`: `true`; or until what is under way is cut: `false`.
+    async fn until(&self, is_over: impl Fn() -> bool) -> bool {
         let cut = self.cut();
         tokio::pin!(cut);
         loop {
             let closed = self.client_closed();
-            // in this order: a client that the last worker accepted is counted before it stops
-            if !self.shutdown.is_accepting() && self.clients.is_idle() {
+            if is_over() {
                 return true;
             }
             tokio::select! {

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use weir_extend::{FetchError, OwnResponse};
 use weir_measure::Metric;
 use weir_net::next_hops::Destination;
-use weir_net::workers::Stage;
+use weir_net::workers::{LastWork, Stage};
 use weir_policy::route::Place;
 use weir_semantics::{
     FieldLine, MembersBehind, Method, PURGE_HOLD_MS_MAX, PURGE_ORDERS_MAX, PurgeAnswer,
@@ -45,6 +45,14 @@ const CLOSED_TRIES_MAX: usize = 1;
 /// that are answered while it drains change something, too. To be called once on each worker.
 pub(crate) fn spawn(worker: &Rc<Worker>) {
     worker_task::spawn_on_first(worker, Stage::Cut, run);
+    // nothing else tells a member that is behind; begun here, before there can be a drain
+    let work = LastWork::begin(worker.network());
+    worker_task::spawn_on_first(worker, Stage::Cut, async move |worker| {
+        if worker.network().served().await {
+            worker.shared.cluster_purges.outboxes.told().await;
+        }
+        drop(work);
+    });
 }
 
 async fn run(worker: &Rc<Worker>) {

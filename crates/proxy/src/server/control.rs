@@ -456,8 +456,8 @@ impl Control {
         settings.modules.set_enabled(name, enabled)
     }
 
-    /// Stops accepting, waits within the limit for requests under way, cuts the others; returns
-    /// whether nothing was cut.
+    /// Stops accepting, waits within the limit for requests under way, and for members that answer
+    /// to be told all purges, cuts the others; returns whether nothing was cut.
     pub(crate) fn drain(&self) -> bool {
         let membership = Arc::clone(&self.shared.settings.load().membership);
         membership.set_draining(true);
@@ -474,6 +474,7 @@ impl Control {
             let drained = self.shared.network.drained();
             timeout(limit, drained).await.unwrap_or(false)
         });
+        self.say_untold();
         self.runtime.block_on(membership.leave());
         self.shared.network.advance(Stage::Cut);
         self.workers.join();
@@ -481,6 +482,18 @@ impl Control {
         self.shared.access_log.flush(LOG_FLUSH);
         self.close_record();
         finished
+    }
+
+    /// Names the members that this node leaves with purges untold.
+    fn say_untold(&self) {
+        let untold = self.shared.cluster_purges.outboxes.untold();
+        if !untold.is_empty() {
+            let line = format!(
+                "stopping without an answer of {} to all purges and invalidations: what is there may be outdated",
+                untold.join(", ")
+            );
+            self.shared.module_log.write(line);
+        }
     }
 
     /// Waits for the recorder to finish, once no request is served any more.

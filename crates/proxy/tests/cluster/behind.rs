@@ -2,10 +2,11 @@
 
 use crate::health::passed_over;
 use crate::nodes::{Nodes, get, member, start_node};
-use crate::purges::{Versions, fill, post, purge_url};
+use crate::purges::{Versions, fill, post, purge_url, relay};
 use crate::support::{
     Head, OriginConnection, PATIENCE, Running, ScriptedOrigin, span, tell_to_validate,
 };
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
@@ -419,6 +420,50 @@ fn node_that_is_restarted_is_told_again_which_members_are_behind() {
     assert_eq!(cluster.get(2, &path).text(), "0", "nothing has told it");
     reach_again(&cluster);
     assert_eq!(fill(&cluster, &path), ["1"; 3]);
+}
+
+/// Waits until it accepts no client.
+fn wait_until_draining(node: SocketAddr) {
+    let until = Instant::now() + PATIENCE;
+    while std::net::TcpStream::connect(node).is_ok() {
+        assert!(Instant::now() < until, "it does not stop");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn node_that_stops_tells_a_member_that_answers_what_that_has_missed() {
+    let (mut cluster, path, _nowhere) = purged_without_c(&Versions::default());
+    let between = ScriptedOrigin::new();
+    cluster.nodes[0].reload(|config| {
+        config.cluster.peer_timeout = span("1min");
+        config.cluster.members[2] = member("c", between.address());
+    });
+    let mut first = between.accept();
+    first.read_head();
+    let address = cluster.nodes[0].address();
+    let stopping = cluster.nodes[0].stopping();
+    wait_until_draining(address);
+    // it tries once more, over another connection, and then learns the session
+    drop(first);
+    relay(&between, cluster.nodes[2].listener(1), 2);
+    assert!(stopping.join().expect("no panic"), "it is told in time");
+    assert_eq!(cluster.get(2, &path).text(), "1");
+}
+
+#[test]
+fn node_that_stops_does_not_wait_for_a_member_that_does_not_answer_and_names_it() {
+    let (mut cluster, path, _nowhere) = purged_without_c(&Versions::default());
+    let stopping = cluster.nodes[0].stopping();
+    assert!(stopping.join().expect("no panic"), "nothing is cut");
+    let line = "stopping without an answer of c to all purges and invalidations: what is there may \
+                be outdated";
+    let until = Instant::now() + PATIENCE;
+    while cluster.nodes[0].said(line) == 0 {
+        assert!(Instant::now() < until, "it is not named");
+        std::thread::yield_now();
+    }
+    assert_eq!(cluster.get(2, &path).text(), "0", "nothing has told it");
 }
 
 /// Unsafe requests at once, and the bytes of their URLs: more than wait for a member at a time.

@@ -311,8 +311,8 @@ fn purge_names_the_node_that_has_stopped_and_why() {
     assert_eq!(cluster.nodes[0].count(Metric::PeerPurgesUntold), 2);
 }
 
-/// Passes one message on to `node` and the answer back; returns the message.
-fn relay(between: &ScriptedOrigin, node: SocketAddr, times: usize) -> Vec<Vec<u8>> {
+/// Passes messages on to `node` and the answers back; returns the messages.
+pub(crate) fn relay(between: &ScriptedOrigin, node: SocketAddr, times: usize) -> Vec<Vec<u8>> {
     let mut from = between.accept();
     let mut to = RawClient::connect(node);
     let mut messages = Vec::new();

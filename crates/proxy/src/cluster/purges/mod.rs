@@ -47,6 +47,9 @@
 //! these to validate, and the others that. A member that has not been listed for a minute is told
 //! so when it is back.
 //!
+//! **A node that stops** tells members until each has answered all, or does not answer a message
+//! ([`Outboxes::told`]): while it is listed, nothing else tells them.
+//!
 //! **A process that is new** knows neither whom an earlier one was to tell, nor who is behind. Each
 //! process has a name, which is in its messages about purges and in its answers to those about its
 //! state. A node that learns of a new one of A does as if A had gone for good: by what it was told

@@ -57,6 +57,8 @@ pub(super) struct Outbox {
     pub(super) is_given_up: bool,
     /// A task sends its messages.
     pub(super) is_served: bool,
+    /// Messages that it has not answered, or has not taken for good.
+    pub(super) failures: u64,
     /// The operator knows that it fails.
     pub(super) is_reported: bool,
     /// The session of the member's process, and the number of the last message in it.
@@ -140,6 +142,7 @@ impl Default for Outbox {
             away: None,
             is_given_up: false,
             is_served: false,
+            failures: 0,
             is_reported: false,
             sequence: ("-".to_owned(), 0),
         }
@@ -213,6 +216,12 @@ impl Outbox {
     pub(super) fn is_waiting(&self) -> bool {
         let has_orders = !self.queue.is_empty() || self.lag.is_some();
         self.away.is_none() && (has_orders || self.has_news)
+    }
+
+    /// Whether it has not answered all that it is to be told, if it is a member.
+    pub(super) fn is_untold(&self) -> bool {
+        // a message that is under way is of the task
+        self.away.is_none() && (self.is_served || self.is_waiting())
     }
 
     /// The next message, which names `behind`; `None` if there is nothing to tell. `until` is for

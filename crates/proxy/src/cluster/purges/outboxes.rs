@@ -14,6 +14,7 @@ use super::members_behind::Behind;
 use super::orders::Order;
 use super::outbox::{Batch, Lag, Outbox};
 use super::turn_queues::TurnQueues;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -259,6 +260,34 @@ impl Outboxes {
         self.wake.notified().await;
     }
 
+    /// Ready when each member has answered all that it is to be told, or does not answer a message
+    /// from now on.
+    pub(crate) async fn told(&self) {
+        let before: BTreeMap<Box<str>, u64> = {
+            let boxes = self.boxes();
+            let members = boxes.by_member.iter();
+            let failures = members.map(|(name, outbox)| (name.clone(), outbox.failures));
+            failures.collect()
+        };
+        let is_awaited = || {
+            self.boxes().by_member.iter().any(|(name, outbox)| {
+                let before = before.get(name).copied().unwrap_or_default();
+                outbox.is_untold() && outbox.failures == before
+            })
+        };
+        self.when_not(is_awaited).await;
+    }
+
+    /// Members that have not answered all purges, also those that are not listed at the moment.
+    pub(crate) fn untold(&self) -> Vec<Box<str>> {
+        let boxes = self.boxes();
+        let members = boxes.by_member.iter().filter(|(_, outbox)| {
+            let misses = !outbox.queue.is_empty() || !outbox.sent.is_empty();
+            misses || outbox.is_behind()
+        });
+        members.map(|(name, _)| name.clone()).collect()
+    }
+
     /// When the next answer is due.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         let boxes = self.boxes();
@@ -400,6 +429,7 @@ impl Outboxes {
                 return Delivered::InTime;
             };
             outbox.sent.clear();
+            outbox.failures += u64::from(!is_durable);
             outbox.due = outbox.queue.due();
             outbox.sent_news_due = None;
             let knows_all = !outbox.has_news;
@@ -430,6 +460,9 @@ impl Outboxes {
     /// has answered.
     pub(crate) fn failed(&self, member: &str, mut batch: Batch, why: &str, now: Instant) -> bool {
         let is_first = self.change(|boxes| {
+            if let Some(outbox) = boxes.by_member.get_mut(member) {
+                outbox.failures += 1;
+            }
             if let Some(outbox) = boxes.by_member.get_mut(member)
                 && batch.may_wait
                 && outbox.lag.is_none()
