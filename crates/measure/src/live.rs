@@ -57,8 +57,11 @@ pub struct TopTable {
     /// Sum over everything, also over what is not listed. It is halved each `halving_s`, as all
     /// counts are.
     pub total: u64,
-    /// The most that anything which is not listed can have.
+    /// The most that a name which nothing is counted for can have.
     pub resolution: u64,
+    /// The most that a name without a row in this table can have: at least `resolution`, and more
+    /// if names that are counted were left out.
+    pub unlisted_max: u64,
     /// Seconds between two halvings of the counts.
     pub halving_s: u32,
     /// The heaviest first.
@@ -74,7 +77,7 @@ pub struct TopRow {
     pub count: u64,
     /// It has at least `count - error`.
     pub error: u64,
-    /// It certainly has more than everything that is not listed.
+    /// It certainly has more than each name that nothing is counted for.
     pub certain: bool,
 }
 

@@ -104,7 +104,7 @@ fn text(summary: &HeavySummary) -> String {
     line("sum", &summary.total.to_string());
     line("sketches", &summary.sketches.to_string());
     line(
-        "most of what is not listed",
+        "most of what has no counter",
         &summary.resolution.to_string(),
     );
     line(

@@ -30,7 +30,15 @@ pub struct Merged {
 }
 
 impl Merged {
-    /// Whether `row` certainly weighs more than every key that is not listed.
+    /// The heaviest `rows_max` keys, and the most that any other key can weigh.
+    #[must_use]
+    pub fn heaviest(&self, rows_max: usize) -> (&[HeavyHitter], u64) {
+        let (listed, left_out) = self.rows.split_at(rows_max.min(self.rows.len()));
+        let next = left_out.first().map_or(0, |row| row.count);
+        (listed, next.max(self.resolution))
+    }
+
+    /// Whether `row` certainly weighs more than every key that has no row.
     #[must_use]
     pub const fn is_certain(&self, row: &HeavyHitter) -> bool {
         row.count - row.error > self.resolution

@@ -171,6 +171,7 @@ impl Control for Fake {
             unit: "bytes".into(),
             total: 100,
             resolution: 0,
+            unlisted_max: 0,
             halving_s: 600,
             rows: vec![
                 TopRow {

@@ -112,8 +112,9 @@ fn written(table: &TopTable) -> String {
     ));
     let _infallible = writeln!(
         page,
-        "\nwhat is not listed has at most {}; a row with `?` may have less than that",
-        table.resolution
+        "\nwhat is not listed has at most {}; what has no counter has at most {}, and a row with `?` \
+         may have less than that",
+        table.unlisted_max, table.resolution
     );
     page
 }
@@ -217,6 +218,7 @@ mod tests {
             unit: "requests".into(),
             total: 40,
             resolution: 20,
+            unlisted_max: 25,
             halving_s: 600,
             rows: vec![row],
         };
@@ -226,6 +228,8 @@ mod tests {
             line,
             r"1?     30       20        75.0  http://a/\u{1b}[2J\u{202e}<script>\n"
         );
+        let bounds = "what is not listed has at most 25; what has no counter has at most 20,";
+        assert!(page.contains(bounds), "{page}");
         let miss = Miss {
             at_unix_ms: 86_400_000 + 3_723_000,
             method: "GE\u{7}T".into(),

@@ -342,7 +342,7 @@ async function showTop() {
     $("top").replaceChildren(...certain.map((row) => make("tr", null, make("th", { scope: "row", class: "text name" }, name(row.name)),
       cell(format(row.count)), cell(format(row.count - row.error)), cell(share(table.total ? row.count / table.total : 0)))),
       ...(certain.length ? [] : [empty(4, table.total ? "None is heavy: each has less than " + share(Math.min(1, table.resolution / table.total)) + " of all." : "Nothing was counted yet.")]));
-    $("top-note").textContent = `Of ${format(table.total)} ${table.unit === "bytes" ? "" : table.unit + " "}lately; counts are halved each ${table.halving_s / 60} minutes. What is not listed has at most ${format(table.resolution)}.`;
+    $("top-note").textContent = `Of ${format(table.total)} ${table.unit === "bytes" ? "" : table.unit + " "}lately; counts are halved each ${table.halving_s / 60} minutes. What is not listed has at most ${format(table.unlisted_max)}.`;
   } catch (error) {
     $("top").replaceChildren(empty(4, "Not shown: " + error.message));
     $("top-note").textContent = "";

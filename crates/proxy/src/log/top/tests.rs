@@ -58,6 +58,25 @@ fn rows(table: &TopTable) -> Vec<(&str, u64)> {
 }
 
 #[test]
+fn row_that_is_cut_off_is_in_the_bound_of_what_is_not_listed() {
+    let (tops, _) = tops(1);
+    let admin = Admin::default();
+    let mut sums = Accumulator::new(&tops, 0);
+    for (number, path) in [(1, "/a"), (2, "/b"), (3, "/c")] {
+        sums.hit(&admin, digest(number), target(path), 100 * number);
+    }
+    sums.tick();
+    let listed = |rows_max| {
+        let table = tops.table(TopOf::Urls, TopBy::ToClients, rows_max, &admin);
+        (table.rows.len(), table.unlisted_max)
+    };
+    assert_eq!(
+        [listed(3), listed(2), listed(0)],
+        [(3, 0), (2, 100), (0, 300)]
+    );
+}
+
+#[test]
 fn hits_of_one_target_at_two_workers_are_one_row() {
     let (tops, counters) = tops(2);
     let admin = Admin::default();

@@ -114,7 +114,7 @@ impl Tops {
             .map(|worker| self.lock(worker).ranking(of).sketch(by).clone())
             .collect();
         let merged = merge(&sketches.iter().collect::<Vec<_>>());
-        let heaviest = &merged.rows[..merged.rows.len().min(rows_max.min(ROWS_MAX))];
+        let (heaviest, unlisted_max) = merged.heaviest(rows_max.min(ROWS_MAX));
         let mut found: Vec<Option<String>> = vec![None; heaviest.len()];
         for worker in all {
             let mut top = self.lock(worker);
@@ -142,6 +142,7 @@ impl Tops {
             unit: unit(by).into(),
             total: merged.total,
             resolution: merged.resolution,
+            unlisted_max,
             halving_s: HALVING_S,
             rows: rows.collect(),
         }
