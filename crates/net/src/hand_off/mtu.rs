@@ -24,7 +24,9 @@ mod tests {
     #[test]
     fn mtu_toward_the_loopback_is_that_of_its_device() {
         let device = std::fs::read_to_string("/sys/class/net/lo/mtu").expect("a device");
-        let expected: u32 = device.trim().parse().expect("a number");
+        let device: u32 = device.trim().parse().expect("a number");
+        // the most that a packet of IPv4 can have, which a device may exceed
+        let expected = device.min(u32::from(u16::MAX));
         let mtu = mtu_toward(Ipv4Addr::LOCALHOST.into()).expect("an MTU");
         assert_eq!(mtu, expected);
     }
