@@ -99,7 +99,7 @@ fn only_selects_exhibits_and_an_unknown_exhibit_or_output_is_refused() {
     let unknown = proxim(folder.path(), &["--only", "figure-10"]);
     assert_eq!(unknown.status.code(), Some(2));
     assert!(
-        err(&unknown).contains("there are traces, causes"),
+        err(&unknown).contains("`figure-10` is none of traces, causes"),
         "{}",
         err(&unknown)
     );
