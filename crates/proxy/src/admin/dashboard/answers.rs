@@ -7,6 +7,7 @@ use axum::Extension;
 use axum::extract::RawQuery;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use weir_measure::history::{History, Step};
 use weir_measure::live::{HistoryTable, Live, VERSION};
@@ -105,6 +106,11 @@ fn table(dashboard: &Dashboard, query: &HistoryQuery<'_>) -> Result<HistoryTable
         .iter()
         .map(place)
         .collect::<Result<Vec<_>, _>>()?;
+    // an answer is at most all series, however often a query names one
+    let named: BTreeSet<usize> = places.iter().copied().collect();
+    if named.len() < places.len() {
+        return Err("series: each is named once".into());
+    }
     if places.is_empty() {
         places = (0..all.len()).collect();
     }
@@ -172,6 +178,13 @@ mod tests {
         };
         let all = table(&dashboard, &all).expect("known");
         assert_eq!((all.columns.len(), all.columns[0].len()), (width, 10_080));
+        let repeated = HistoryQuery {
+            series: vec!["requests.hit", "clients-open", "requests.hit"],
+            step: Step::Second,
+            from_s: 0,
+        };
+        let why = table(&dashboard, &repeated).expect_err("too much");
+        assert_eq!(why, "series: each is named once");
         let unknown = HistoryQuery {
             series: vec!["a\u{1b}"],
             ..query
