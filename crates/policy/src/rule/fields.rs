@@ -138,6 +138,13 @@ impl FieldRules {
         Ok(Self(rules))
     }
 
+    /// Whether a head has a field of this name by them, whatever it had before.
+    #[must_use]
+    pub fn put(&self, name: &[u8]) -> bool {
+        let mut putting = self.0.iter().filter(|rule| rule.value().is_some());
+        putting.any(|rule| rule.name().as_bytes().eq_ignore_ascii_case(name))
+    }
+
     /// Whether there is none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

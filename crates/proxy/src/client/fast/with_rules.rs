@@ -15,12 +15,15 @@ use crate::request::facts::Request;
 use crate::request::judge::ReceivedRequest;
 use crate::send::heads::{self, ServedForm};
 use crate::settings::Settings;
+use std::borrow::Cow;
 use weir_extend::{FieldError, Fields};
 use weir_measure::Metric;
 use weir_policy::extension::ModuleSet;
 use weir_policy::rule::{Bits, FieldRules, Outcome, Place, Values};
 use weir_policy::{Now, Phase, Serving, Transaction};
-use weir_semantics::{FieldLine, Method, RequestDirectives, Target};
+use weir_semantics::{
+    ConnectionOptions, FieldLine, Known, Method, RequestDirectives, Target, identify, list_elements,
+};
 use weir_store::StoredResponse;
 use weir_wire::{BodyLength, RequestHead};
 
@@ -85,10 +88,30 @@ pub(super) fn changed_fields(
     head: &RequestHead<'_, '_>,
     values: &Values<'_>,
 ) -> Result<Fields, FieldError> {
-    let lines = head.fields.iter().map(|line| (line.name, line.value));
-    let mut fields = Fields::received(lines);
+    let options = ConnectionOptions::gather(head.fields);
+    let kept = head.fields.iter().map(|line| {
+        let value = match identify(line.name) {
+            Some(Known::Connection) => without_names_of_put(changes, line.value),
+            _ => Cow::Borrowed(line.value),
+        };
+        (line.name, value)
+    });
+    let kept: Vec<_> = kept
+        .filter(|(name, _)| !(options.names(name) && changes.put(name.as_bytes())))
+        .collect();
+    let mut fields = Fields::received(kept.iter().map(|(name, value)| (*name, &**value)));
     changes.apply(&mut fields, values)?;
     Ok(fields)
+}
+
+/// The options of a `Connection` line, but for the names of fields that `changes` put into the
+/// head: what the operator sets is for the next hop, and no client can have it dropped.
+fn without_names_of_put<'v>(changes: &FieldRules, value: &'v [u8]) -> Cow<'v, [u8]> {
+    if !list_elements(value).any(|option| changes.put(option)) {
+        return Cow::Borrowed(value);
+    }
+    let others = list_elements(value).filter(|option| !changes.put(option));
+    Cow::Owned(others.collect::<Vec<_>>().join(&b", "[..]))
 }
 
 /// Takes a request that the `matched` rules are for, and the modules `called`.

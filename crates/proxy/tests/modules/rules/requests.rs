@@ -26,6 +26,23 @@ fn next_hop_sees_the_request_as_rules_change_it() {
     });
 }
 
+/// Or one client could have the next hop answer all others by what the operator has not set.
+#[test]
+fn no_client_has_a_field_dropped_that_a_rule_sets() {
+    let change = ruled(r#"[{"request": ["set X-Kind: all", "add X-For: {host}"]}]"#);
+    Setup::each_with(change, |setup| {
+        let mut client = setup.proxy.client();
+        let fields = "Connection: x-kind, X-For\r\nX-Kind: mine\r\nConnection: X-Own\r\n\
+                      X-Own: a\r\n";
+        client.send(setup.head("GET", "/", "1.1", fields));
+        let (_, head) = setup.origin.answer(answer(FRESH));
+        client.read_response();
+        assert_eq!(head.all("x-kind"), ["all"], "{head:?}");
+        assert_eq!(head.all("x-for").len(), 1, "{head:?}");
+        assert!(!head.has("x-own"), "{head:?}");
+    });
+}
+
 #[test]
 fn response_is_chosen_by_the_request_as_it_was_forwarded() {
     let change = ruled(r#"[{"path": ["/same"], "request": ["set X-Kind: all"]}]"#);
