@@ -113,9 +113,10 @@ impl Answer {
         )
     }
 
-    /// 403: a rule of the operator denies the request, with this text. What follows a request with
-    /// content is not read: the connection closes.
-    pub(crate) fn denied_by_rule(text: &str, has_content: bool) -> Self {
+    /// 403: a rule of the operator denies the request, with this text. The connection `closes` if
+    /// the client has asked for that, and behind a request with content, as what follows it is not
+    /// read.
+    pub(crate) fn denied_by_rule(text: &str, closes: bool) -> Self {
         Self {
             status: 403,
             reason: AnswerReason {
@@ -123,7 +124,7 @@ impl Answer {
                 text: text.into(),
                 refused: RefuseReason::Rule,
             },
-            close: has_content,
+            close: closes,
         }
     }
 

@@ -139,7 +139,8 @@ pub(super) fn take(
     if let Some(text) = this.outcome.deny {
         receiver.worker.counters().inc(Metric::RuleDenied);
         let has_content = !matches!(request.body, BodyLength::None | BodyLength::Exact(0));
-        let answer = Answer::denied_by_rule(text, has_content);
+        let closes = has_content || !request.is_persistent;
+        let answer = Answer::denied_by_rule(text, closes);
         return this.refuse(head, answer, log, output);
     }
     let Some(changes) = this.outcome.request else {

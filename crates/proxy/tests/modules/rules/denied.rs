@@ -42,6 +42,22 @@ fn earlier_rule_with_off_is_an_exception() {
     });
 }
 
+/// RFC 9112 §9.6.
+#[test]
+fn connection_of_a_denied_request_closes_if_its_client_asks_for_that() {
+    Setup::each_with(ruled(CLOSED), |setup| {
+        for (version, fields) in [("1.1", "Connection: close\r\n"), ("1.0", "")] {
+            let mut client = setup.proxy.client();
+            let denied = setup.head("GET", "/closed", version, fields);
+            client.send(denied + &setup.get("/other"));
+            assert_eq!(client.read_response().status(), 403);
+            let (rest, _) = client.read_to_end();
+            assert_eq!(rest, b"", "{version}");
+        }
+        setup.origin.expect_untouched();
+    });
+}
+
 /// What follows its head might be taken for a request.
 #[test]
 fn connection_of_a_denied_request_with_content_closes() {
