@@ -37,7 +37,8 @@ impl Reuse {
     /// The facts of a stored response for a use under these rules.
     ///
     /// What must be validated before each use still must, and what must not be served stale is not:
-    /// `no-cache`, `must-revalidate`, `proxy-revalidate` and `s-maxage` stay in force.
+    /// `no-cache`, `must-revalidate`, `proxy-revalidate` and `s-maxage` stay in force. An error is
+    /// not served stale by a rule.
     #[must_use]
     pub fn of(&self, facts: &StoredFacts) -> StoredFacts {
         let mut used = *facts;
@@ -48,7 +49,8 @@ impl Reuse {
                 false => forced,
             };
         }
-        if !facts.forbids_stale() {
+        // an error that may be over is not kept longer than it says
+        if !facts.forbids_stale() && facts.status < 400 {
             used.stale_while_revalidate = used.stale_while_revalidate.max(self.stale_for);
             used.stale_if_error = used.stale_if_error.max(self.stale_for);
         }
