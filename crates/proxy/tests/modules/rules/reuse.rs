@@ -93,6 +93,36 @@ fn forced_lifetime_has_nothing_stored_that_http_forbids() {
     });
 }
 
+/// Their own lifetime, of which a rule would make another, is what makes them safe to share.
+#[test]
+fn response_that_only_its_own_lifetime_lets_others_have_is_not_stored_under_a_rule() {
+    const RULES: &str = r#"[
+        {"path": ["/forced"], "lifetime": {"forced": "1h"}},
+        {"path": ["/stale"], "stale_for": "7d"}
+    ]"#;
+    Setup::each_with(ruled(RULES), |setup| {
+        for (number, (fields, cookie)) in [
+            ("Authorization: Basic eA==\r\n", ""),
+            ("", "Set-Cookie: a=b\r\n"),
+        ]
+        .iter()
+        .enumerate()
+        {
+            for (kind, control) in [
+                ("forced", "s-maxage=0"),
+                ("forced", "public, max-age=0"),
+                ("stale", "public, max-age=0"),
+            ] {
+                let path = format!("/{kind}/{number}/{}", control.len());
+                let answer = response("200 OK", &format!("Cache-Control: {control}\r\n{cookie}"));
+                forwarded(setup, &path, fields, &answer);
+                let again = forwarded(setup, &path, "", &answer);
+                assert!(again.starts_with("fwd=uri-miss"), "{path}: {again}");
+            }
+        }
+    });
+}
+
 #[test]
 fn forced_lifetime_that_is_shorter_has_the_response_validated_earlier() {
     Setup::each_with(ruled(FORCED), |setup| {
