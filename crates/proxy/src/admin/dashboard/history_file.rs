@@ -20,6 +20,8 @@ use weir_measure::history::{BYTES_MAX, History, Step};
 /// What the file begins with.
 const MAGIC: &str = "weir history 1\n";
 
+const MAGIC_BYTES: u64 = MAGIC.len() as u64;
+
 /// Bytes of the head. Names of 112 series of 40 bytes would take 5 KiB.
 const HEAD_BYTES: usize = 16 << 10;
 
@@ -52,7 +54,8 @@ impl HistoryFile {
     ///
     /// # Errors
     ///
-    /// It cannot be opened, or another process uses it.
+    /// It cannot be opened, another process uses it, or it has something else than a history, which
+    /// is not overwritten.
     pub(crate) fn open(path: &Path, say: Say) -> io::Result<Self> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = open(path, flags, Mode::RUSR | Mode::WUSR)?;
@@ -60,6 +63,21 @@ impl HistoryFile {
         let file = File::from(file);
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("it is no file"));
+        }
+        let mut begin = [0; MAGIC.len()];
+        // a file whose head was never written begins with zeros
+        let is_history = match file.metadata()?.len() {
+            0 => true,
+            1..MAGIC_BYTES => false,
+            _ => {
+                file.read_exact_at(&mut begin, 0)?;
+                begin == *MAGIC.as_bytes() || begin == [0; MAGIC.len()]
+            }
+        };
+        if !is_history {
+            let why =
+                "it is no history of weir, and is left as it is: name another file, or remove it";
+            return Err(io::Error::other(why));
         }
         Ok(Self {
             file,
@@ -346,11 +364,15 @@ mod tests {
             bytes
         };
         let files: [(&str, Vec<u8>, bool); 6] = [
-            ("no head", vec![0xff; length], true),
+            ("no head", vec![0; length], true),
             ("short", filled(0, length - 1), true),
             ("long", filled(0, length + 1), true),
             ("head alone", head(&series), true),
-            ("many names", "a\n".repeat(1 << 20).into_bytes(), true),
+            (
+                "many names",
+                format!("{MAGIC}{}", "a\n".repeat(1 << 20)).into_bytes(),
+                true,
+            ),
             // times in the future, values that are none
             ("all bits set", filled(0xff, length), false),
         ];
@@ -374,6 +396,17 @@ mod tests {
             drop(file);
             let (_file, found) = place.start(&series, MINUTE + 60);
             assert!(found.row(Step::Minute, MINUTE).is_some(), "{what}");
+        }
+    }
+
+    #[test]
+    fn file_that_is_no_history_is_refused_and_left_as_it_is() {
+        for text in ["a diary", "weir history of another kind, and a long one"] {
+            let place = Place::new();
+            std::fs::write(place.path(), text).expect("written");
+            let error = place.open().expect_err(text);
+            assert!(error.to_string().contains("no history of weir"), "{error}");
+            assert_eq!(std::fs::read_to_string(place.path()).expect("there"), text);
         }
     }
 
