@@ -15,10 +15,10 @@ use super::spec::{Action, DENY_BYTES_MAX, Denial, RuleLifetime, RuleSpec};
 use crate::route::HostPattern;
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use weir_extend::ListenerMode;
 use weir_semantics::{DeltaSeconds, HostName, Method};
 
@@ -209,6 +209,8 @@ impl RuleSet {
     #[must_use]
     pub fn matched(&self, applicable: Bits, host: &[u8], path: &str) -> Bits {
         let host = host.strip_suffix(b".").unwrap_or(host);
+        let mapped = mapped_address(host).map(|address| address.to_string());
+        let host = mapped.as_ref().map_or(host, |address| address.as_bytes());
         let of_host = applicable & (self.host_any | self.hosts.find(host));
         let matched = of_host & self.path_any;
         let end = path.bytes().position(|byte| byte == b'?');
@@ -339,13 +341,25 @@ fn select(rules: &[RuleSpec], is_for: impl Fn(&Matchers) -> bool) -> Bits {
     selected.map(|(index, _)| index).collect()
 }
 
-/// An address in the spelling that targets have it in.
+/// The IPv4 address that an address of IPv6 stands for (RFC 4291 §2.5.5.2): a connection to the one
+/// is a connection to the other.
+fn mapped_address(host: &[u8]) -> Option<Ipv4Addr> {
+    let inner = host.strip_prefix(b"[")?.strip_suffix(b"]")?;
+    let address: Ipv6Addr = core::str::from_utf8(inner).ok()?.parse().ok()?;
+    address.to_ipv4_mapped()
+}
+
+/// An address in the spelling that targets are matched in.
 fn canonicalise(pattern: &mut HostPattern) {
     if let HostPattern::Exact(host) = pattern {
         let bracketed = format!("[{host}]");
         let parsed = HostName::parse(host).or_else(|_| HostName::parse(&bracketed));
         if let Ok(name) = parsed {
-            *host = name.as_str().into();
+            let mapped = mapped_address(name.as_str().as_bytes());
+            *host = match mapped {
+                Some(address) => address.to_string(),
+                None => name.as_str().into(),
+            };
         }
     }
 }

@@ -436,6 +436,30 @@ fn empty_list_of_changes_is_an_exception_from_later_rules() {
 }
 
 #[test]
+fn address_is_the_same_in_the_spelling_of_both_versions_of_ip() {
+    let place = Place {
+        listener: None,
+        mode: ListenerMode::Forward,
+        method: Method::Get,
+        client: None,
+    };
+    for pattern in ["192.0.2.1", "::ffff:192.0.2.1", "::ffff:c000:201"] {
+        let mut rule = RuleSpec::default();
+        rule.matchers.host = parsed(&[pattern]);
+        rule.actions.bypass = Some(true);
+        let set = RuleSet::new([rule].into()).expect("rules");
+        let is_for = |host: &str| {
+            let matched = set.matched(set.applicable(&place), host.as_bytes(), "/");
+            !matched.is_empty()
+        };
+        let same = ["192.0.2.1", "[::ffff:192.0.2.1]", "[::ffff:c000:201]"];
+        assert!(same.iter().all(|host| is_for(host)), "{pattern}");
+        let others = ["192.0.2.2", "[::ffff:192.0.2.2]", "[::c000:201]", "[::1]"];
+        assert!(!others.iter().any(|host| is_for(host)), "{pattern}");
+    }
+}
+
+#[test]
 fn request_without_a_client_is_for_no_rule_with_networks() {
     let mut rule = RuleSpec::default();
     rule.matchers.client = parsed(&["0.0.0.0/0", "::/0"]);
