@@ -133,10 +133,10 @@ fn sample_of_the_targets_says_what_all_of_them_say_within_its_error() {
             let most = error_max * truth.value + 1e-9;
             assert!(said.error <= most, "{name}: {truth:?}, sampled {said:?}");
         }
-        // the highest of several estimates is rather too high, and not too low
+        // an interval holds the truth 19 times of 20: how often it does, the next test counts
         let (truth, said) = (whole.busiest.value, sampled.busiest);
         assert!(
-            truth <= said.value + said.error,
+            (truth - said.value).abs() <= 2.0 * said.error,
             "{truth}, sampled {said:?}"
         );
         assert!(said.value <= 1.25 * truth, "{truth}, sampled {said:?}");
