@@ -26,6 +26,10 @@ pub struct StoredFacts {
     /// Whether modules have changed its content. Validators are those of the next hop, which has
     /// other content: parts of the two cannot be joined.
     pub is_transformed: bool,
+    /// Whether it may be shared only as it says itself when it may be used: the request had
+    /// credentials (RFC 9111 §3.5), or the response sets a cookie. No rule of the operator changes
+    /// how long it may.
+    pub keeps_lifetime: bool,
     /// Whether it must be validated before each use (`no-cache`, RFC 9111 §5.2.2.4).
     pub no_cache: bool,
     /// Whether it must not be served stale (`must-revalidate`, `proxy-revalidate`, `s-maxage`:
@@ -92,6 +96,7 @@ impl StoredFacts {
             has_validator: response.entity_tag.is_some() || response.last_modified.is_some(),
             strong_tag: response.entity_tag == Some(Strength::Strong),
             is_transformed: false,
+            keeps_lifetime: response.has_set_cookie,
             no_cache,
             must_revalidate: directives.must_revalidate
                 || directives.proxy_revalidate
@@ -114,6 +119,15 @@ impl StoredFacts {
     pub const fn transformed(self, is_transformed: bool) -> Self {
         Self {
             is_transformed,
+            ..self
+        }
+    }
+
+    /// The same facts, if no rule may change its lifetime for this reason either.
+    #[must_use]
+    pub const fn keeping_lifetime(self, keeps_lifetime: bool) -> Self {
+        Self {
+            keeps_lifetime: self.keeps_lifetime || keeps_lifetime,
             ..self
         }
     }

@@ -38,9 +38,13 @@ impl Reuse {
     ///
     /// What must be validated before each use still must, and what must not be served stale is not:
     /// `no-cache`, `must-revalidate`, `proxy-revalidate` and `s-maxage` stay in force. An error is
-    /// not served stale by a rule.
+    /// not served stale by a rule. What is shared only because its own lifetime makes that safe
+    /// keeps that lifetime.
     #[must_use]
     pub fn of(&self, facts: &StoredFacts) -> StoredFacts {
+        if facts.keeps_lifetime {
+            return *facts;
+        }
         let mut used = *facts;
         if let Some(forced) = self.forced {
             let is_provokable = facts.status >= 400 && !matches!(facts.status, 404 | 410);
@@ -71,6 +75,7 @@ mod tests {
             has_validator: true,
             strong_tag: false,
             is_transformed: false,
+            keeps_lifetime: false,
             no_cache: false,
             must_revalidate: false,
             freshness_lifetime: DeltaSeconds(10),

@@ -5,7 +5,7 @@ use super::{Command, Commands, ForwardedForm, Rules, Transaction, is_error, may_
 use crate::now::Now;
 use crate::stored::StoredFacts;
 use crate::verdict::{Handling, NotStored, Storing};
-use weir_semantics::{Fwd, Method, NotStorable, RequestFacts, ResponseFacts, storable};
+use weir_semantics::{Fwd, Method, RequestFacts, ResponseFacts, storable};
 
 crate::choice! {
     /// What a response that sets a cookie must say to be stored and shared.
@@ -71,22 +71,14 @@ impl Transaction {
         if response.has_set_cookie && !rules.set_cookie.permits(response) {
             return Err(NotStored::SetCookie);
         }
-        // only its own lifetime makes such a response safe to share, and a rule would replace it
-        if !rules.reuse.is_none() {
-            if request.has_authorization {
-                return Err(NotStored::Rule(NotStorable::Authorization));
-            }
-            if response.has_set_cookie {
-                return Err(NotStored::SetCookie);
-            }
-        }
         // an error that one odd request can provoke, kept by heuristics, would spoil the target for
         // everybody; that there is nothing (any more) is no such error
         let provokable = response.status >= 400 && !matches!(response.status, 404 | 410);
         if provokable && !response.has_explicit_lifetime() {
             return Err(NotStored::Useless);
         }
-        let facts = StoredFacts::new(response, self.request_time, now, &rules.heuristic);
+        let facts = StoredFacts::new(response, self.request_time, now, &rules.heuristic)
+            .keeping_lifetime(request.has_authorization);
         if rules.reuse.of(&facts).is_useless() {
             return Err(NotStored::Useless);
         }

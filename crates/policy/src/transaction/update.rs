@@ -164,12 +164,16 @@ impl Transaction {
             ..*update.merged
         };
         let facts = self.storing_for(&self.request_for_whole(), now, rules, &merged)?;
-        Ok(facts.transformed(self.stored_is_transformed()))
+        Ok(self.of_stored_content(facts))
     }
 
-    /// Whether modules have changed the content that is updated, which stays as it is.
-    fn stored_is_transformed(&self) -> bool {
-        self.stored.is_some_and(|stored| stored.is_transformed)
+    /// Facts of the content that is updated, which stays as it is: it may have been changed by
+    /// modules, and whose it was it still is.
+    fn of_stored_content(&self, facts: StoredFacts) -> StoredFacts {
+        let stored = |is: fn(StoredFacts) -> bool| self.stored.is_some_and(is);
+        facts
+            .transformed(stored(|it| it.is_transformed))
+            .keeping_lifetime(stored(|it| it.keeps_lifetime))
     }
 
     /// Whether the response itself permits to share it, where that must be said.
@@ -210,8 +214,8 @@ impl Transaction {
     }
 
     fn merged_facts(&self, now: Now, rules: &Rules, update: &Update<'_>) -> StoredFacts {
-        StoredFacts::new(update.merged, self.request_time, now, &rules.heuristic)
-            .transformed(self.stored_is_transformed())
+        let facts = StoredFacts::new(update.merged, self.request_time, now, &rules.heuristic);
+        self.of_stored_content(facts)
     }
 
     /// The stored response is of a representation that the origin does not have any more.

@@ -147,6 +147,7 @@ pub(crate) fn stored() -> impl Strategy<Value = StoredFacts> {
                     has_validator: tagged,
                     strong_tag: tagged && strong_tag,
                     is_transformed: false,
+                    keeps_lifetime: false,
                     no_cache,
                     must_revalidate,
                     freshness_lifetime: DeltaSeconds(lifetime),

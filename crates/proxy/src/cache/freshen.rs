@@ -188,7 +188,8 @@ impl<'a> Merging<'a> {
                 now,
                 &self.rules(exchange).heuristic,
             )
-            .transformed(stored.facts.is_transformed),
+            .transformed(stored.facts.is_transformed)
+            .keeping_lifetime(stored.facts.keeps_lifetime),
             entity_tag: line_named(fields, "etag").map(Into::into),
             last_modified: date("last-modified"),
             date: date("date").unwrap_or(now.wall),

@@ -52,7 +52,9 @@ mod bit {
     pub(super) const WINDOWS_COUNT: u16 = 1 << 11;
     /// Modules have changed the content.
     pub(super) const TRANSFORMED: u16 = 1 << 12;
-    pub(super) const ALL: u16 = (1 << 13) - 1;
+    /// No rule changes how long it may be used. Records of before this bit do not say so.
+    pub(super) const KEEPS_LIFETIME: u16 = 1 << 13;
+    pub(super) const ALL: u16 = (1 << 14) - 1;
 }
 
 impl ResponseRecord {
@@ -75,6 +77,7 @@ impl ResponseRecord {
             has_validator: has(bit::HAS_VALIDATOR),
             strong_tag: has(bit::STRONG_TAG),
             is_transformed: has(bit::TRANSFORMED),
+            keeps_lifetime: has(bit::KEEPS_LIFETIME),
             no_cache: has(bit::NO_CACHE),
             must_revalidate: has(bit::MUST_REVALIDATE),
             freshness_lifetime: seconds(reader, "freshness lifetime")?,
@@ -152,6 +155,7 @@ pub(super) fn write(
         (facts.has_validator, bit::HAS_VALIDATOR),
         (facts.strong_tag, bit::STRONG_TAG),
         (facts.is_transformed, bit::TRANSFORMED),
+        (facts.keeps_lifetime, bit::KEEPS_LIFETIME),
         (facts.no_cache, bit::NO_CACHE),
         (facts.must_revalidate, bit::MUST_REVALIDATE),
         (

@@ -14,6 +14,7 @@ fn response() -> Arc<StoredResponse> {
             has_validator: false,
             strong_tag: false,
             is_transformed: false,
+            keeps_lifetime: false,
             no_cache: false,
             must_revalidate: false,
             freshness_lifetime: DeltaSeconds(60),

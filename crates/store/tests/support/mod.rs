@@ -80,6 +80,7 @@ pub(crate) fn response(
             has_validator: entity_tag.is_some(),
             strong_tag: entity_tag.is_some(),
             is_transformed: false,
+            keeps_lifetime: false,
             no_cache: false,
             must_revalidate: false,
             freshness_lifetime: DeltaSeconds(3600),

@@ -7,6 +7,7 @@ const STORED: StoredFacts = StoredFacts {
     status: 200,
     strong_tag: false,
     is_transformed: false,
+    keeps_lifetime: false,
     has_validator: true,
     no_cache: false,
     must_revalidate: false,

@@ -95,7 +95,7 @@ fn forced_lifetime_has_nothing_stored_that_http_forbids() {
 
 /// Their own lifetime, of which a rule would make another, is what makes them safe to share.
 #[test]
-fn response_that_only_its_own_lifetime_lets_others_have_is_not_stored_under_a_rule() {
+fn response_that_only_its_own_lifetime_lets_others_have_is_not_stored_for_a_rule() {
     const RULES: &str = r#"[
         {"path": ["/forced"], "lifetime": {"forced": "1h"}},
         {"path": ["/stale"], "stale_for": "7d"}
@@ -121,6 +121,29 @@ fn response_that_only_its_own_lifetime_lets_others_have_is_not_stored_under_a_ru
             }
         }
     });
+}
+
+/// Stored to be validated each time: for each client, and also if the rule came later.
+#[test]
+fn stored_response_that_only_its_own_lifetime_lets_others_have_is_validated_under_a_rule() {
+    for (fields, cookie) in [
+        ("Authorization: Basic eA==\r\n", ""),
+        ("", "Set-Cookie: a=b\r\n"),
+    ] {
+        let setup = Setup::gateway_with(|_| {});
+        let control = format!("Cache-Control: public, max-age=0\r\nETag: \"a\"\r\n{cookie}");
+        let answer = response("200 OK", &control);
+        let stored = forwarded(&setup, "/", fields, &answer);
+        assert!(stored.ends_with("stored"), "{stored}");
+        setup.proxy.reload(|config| {
+            config.rules = rules(r#"[{"lifetime": {"forced": "1h"}, "stale_for": "7d"}]"#);
+        });
+        let not_modified = "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nConnection: close\r\n\r\n";
+        for answer in [not_modified, not_modified, &answer] {
+            let again = forwarded(&setup, "/", "", answer);
+            assert!(again.starts_with("fwd=stale"), "{fields}{cookie}: {again}");
+        }
+    }
 }
 
 #[test]
