@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+pub mod budget;
 pub mod catalog;
 pub mod choice;
 pub mod connections;

@@ -153,9 +153,10 @@ impl Civil {
             .then(|| Timestamp(self.days() * SECONDS_A_DAY + second_of_day))
     }
 
-    /// Days since 1970-01-01. Years are counted from March, so that the leap day is the last of its
-    /// year.
-    const fn days(self) -> i64 {
+    /// Days from 1970-01-01 to it.
+    #[must_use]
+    pub const fn days(self) -> i64 {
+        // years are counted from March, so that the leap day is the last of its year
         let year = if self.month <= 2 {
             self.year - 1
         } else {

@@ -1,0 +1,462 @@
+//! One link: what may be moved over it now, and what was.
+
+use super::bucket::{Bucket, Class, GRANT_BYTES_MAX};
+use super::clock_watch::{ClockWatch, JUMP_S};
+use super::period::Period;
+use super::rules::{LinkRules, Quota, WhenSpent};
+use super::saved::SavedLink;
+use super::spending::Spending;
+use crate::now::{Now, Tick};
+use weir_semantics::{DeltaSeconds, Timestamp};
+
+/// Into how many steps a quota is divided for booking.
+const STEPS: u64 = 10_000;
+
+/// Bytes of the smallest and the largest step.
+const STEP_BYTES: (u64, u64) = (64 * 1024, 4 * 1024 * 1024);
+
+/// How long a transfer waits for a booking to be written before it asks again, milliseconds.
+const BOOKING_WAIT_MS: u64 = 2;
+
+/// The state is written though nothing is spent when the last write is as old, seconds: it says
+/// what the wall clock was.
+const WRITE_EVERY_S: u64 = 600;
+
+/// A quota with less room than this is spent, bytes: no head of a response fits.
+const ROOM_BYTES_MIN: u64 = 1460;
+
+/// The state of a link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    rules: LinkRules,
+    clock: ClockWatch,
+    bucket: Option<Bucket>,
+    spending: Spending,
+    /// Hundredths of a byte that were moved beside whole ones.
+    hundredths: u64,
+    /// Bytes that were granted, and neither used nor given back.
+    granted: u64,
+    /// Bytes that open connections may bring without a grant.
+    offered: u64,
+    /// Bytes of the present period that are written as booked.
+    booked: u64,
+    /// What is being written.
+    pending: Option<Pending>,
+    sequence: u64,
+    /// When the state was written last, by the wall clock.
+    written: Option<Timestamp>,
+    at: LookedAt,
+}
+
+/// A state that was handed out to be written.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    sequence: u64,
+    period: Period,
+    booked: u64,
+    wall: Timestamp,
+}
+
+/// What holds at an instant.
+#[derive(Clone, Copy, Debug)]
+struct LookedAt {
+    wall: Timestamp,
+    window: Option<usize>,
+    is_free: bool,
+}
+
+/// Whether a request may be sent over a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It may.
+    Go,
+    /// It may not: the quota is spent.
+    Spent(SpentNow),
+}
+
+/// A quota that is spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpentNow {
+    /// What follows.
+    pub then: WhenSpent,
+    /// When the next period begins.
+    pub until: Timestamp,
+    /// The time until then.
+    pub retry_after: DeltaSeconds,
+    /// How long past its freshness a response may be served.
+    pub stale_for: DeltaSeconds,
+}
+
+/// How many bytes may be moved over a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permit {
+    /// Up to so many, at least one: they are granted.
+    UpTo(u64),
+    /// None before this tick: the driver asks again then.
+    At(Tick),
+    /// None: the quota is spent, and nothing is fetched any more.
+    Spent(SpentNow),
+}
+
+/// A link as operators see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkReport {
+    /// Bytes a second now; `None` for no bound.
+    pub rate: Option<u64>,
+    /// The time window that it is in, by its place.
+    pub window: Option<usize>,
+    /// Bytes are not of the quota now.
+    pub is_free: bool,
+    /// The wall clock is believed.
+    pub is_clock_believed: bool,
+    /// The quota, if there is one.
+    pub quota: Option<QuotaReport>,
+}
+
+/// The quota of a link as operators see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuotaReport {
+    /// Bytes of a period.
+    pub bytes: u64,
+    /// Bytes that are spent in this one.
+    pub spent_bytes: u64,
+    /// Bytes that are booked in it.
+    pub booked_bytes: u64,
+    /// The period.
+    pub period: Period,
+    /// What follows when it is spent.
+    pub then: WhenSpent,
+    /// Whether it is.
+    pub is_spent: bool,
+}
+
+impl Link {
+    /// A link that goes on from `saved`, what was written for it; from nothing if there is none.
+    /// The wall clock is believed, as the machine may have been off, unless it is before the time
+    /// of `saved`.
+    #[must_use]
+    pub fn new(rules: LinkRules, saved: Option<SavedLink>, now: Now) -> Self {
+        let is_behind = |saved: &SavedLink| now.wall.0.saturating_add(JUMP_S) < saved.wall.0;
+        let clock = if saved.as_ref().is_some_and(is_behind) {
+            ClockWatch::doubting(now)
+        } else {
+            ClockWatch::new(now)
+        };
+        let first = period_at(&rules, now.wall).unwrap_or(Period {
+            start: now.wall,
+            end: Timestamp(now.wall.0.saturating_add(1)),
+        });
+        let sequence = saved.as_ref().map_or(0, |saved| saved.sequence);
+        let spending = saved.map_or_else(|| Spending::new(first), |saved| saved.spending);
+        let mut link = Self {
+            bucket: None,
+            clock,
+            spending,
+            hundredths: 0,
+            granted: 0,
+            offered: 0,
+            booked: 0,
+            pending: None,
+            sequence,
+            written: None,
+            at: LookedAt {
+                wall: now.wall,
+                window: None,
+                is_free: false,
+            },
+            rules,
+        };
+        link.look_anew(now);
+        link
+    }
+
+    /// A link whose state was written and cannot be read. Of a quota as much is taken as spent as
+    /// has passed of its period.
+    #[must_use]
+    pub fn unreadable(rules: LinkRules, now: Now) -> Self {
+        let mut link = Self::new(rules, None, now);
+        if let Some(quota) = link.rules.quota {
+            let period = link.spending.current.period;
+            let length = period.start.0.abs_diff(period.end.0).max(1);
+            let passed = period.start.0.abs_diff(now.wall.0).min(length);
+            let spent = u128::from(quota.bytes) * u128::from(passed) / u128::from(length);
+            link.spending
+                .add(u64::try_from(spent).unwrap_or(u64::MAX), false);
+        }
+        link
+    }
+
+    /// Has it go on with other rules.
+    pub fn set_rules(&mut self, rules: LinkRules, now: Now) {
+        self.rules = rules;
+        self.look_anew(now);
+    }
+
+    /// Its rules.
+    #[must_use]
+    pub const fn rules(&self) -> &LinkRules {
+        &self.rules
+    }
+
+    /// Whether a request may be sent over it.
+    pub fn admit(&mut self, now: Now) -> Admission {
+        self.look(now);
+        match self.spent(now) {
+            Some(spent) if spent.then.ends_fetches() => Admission::Spent(spent),
+            _ => Admission::Go,
+        }
+    }
+
+    /// How many bytes of a transfer of `class` may be moved now, of `wanted`, at least 1. They are
+    /// granted: what is moved of them is to be reported by [`Self::used`], the rest by
+    /// [`Self::give_back`].
+    pub fn permit(&mut self, now: Now, class: Class, wanted: u64) -> Permit {
+        self.look(now);
+        let mut bytes = wanted.clamp(1, GRANT_BYTES_MAX);
+        if let Some(quota) = self.counting() {
+            if quota.then.ends_fetches() {
+                if let Some(spent) = self.spent(now) {
+                    return Permit::Spent(spent);
+                }
+                bytes = bytes.min(self.rules.fitting(self.left(quota)));
+            }
+            let taken = self.taken().saturating_add(self.offered);
+            let room = self.rules.fitting(self.booked.saturating_sub(taken));
+            if room == 0 {
+                return Permit::At(now.tick.plus_ms(BOOKING_WAIT_MS));
+            }
+            bytes = bytes.min(room).max(1);
+        }
+        if let Some(bucket) = &mut self.bucket {
+            match bucket.take(now.tick, class, bytes) {
+                Ok(granted) => bytes = granted,
+                Err(wait_ms) => return Permit::At(now.tick.plus_ms(wait_ms)),
+            }
+        }
+        self.granted = self.granted.saturating_add(bytes);
+        Permit::UpTo(bytes)
+    }
+
+    /// So many bytes were moved, of them `granted` by a grant: a head may go with content beyond
+    /// it.
+    pub fn used(&mut self, now: Now, bytes: u64, granted: u64) {
+        self.look(now);
+        self.granted = self.granted.saturating_sub(granted);
+        if let Some(bucket) = &mut self.bucket {
+            bucket.overdraw(bytes.saturating_sub(granted));
+        }
+        if self.counting().is_none() {
+            return;
+        }
+        let overhead = bytes.saturating_mul(u64::from(self.rules.overhead_percent));
+        let hundredths = overhead.saturating_add(self.hundredths);
+        self.hundredths = hundredths % 100;
+        let bytes = bytes.saturating_add(hundredths / 100);
+        self.spending.add(bytes, !self.clock.is_believed());
+    }
+
+    /// So many bytes that were granted to a transfer of `class` are not moved after all.
+    pub fn give_back(&mut self, class: Class, bytes: u64) {
+        self.granted = self.granted.saturating_sub(bytes);
+        if let Some(bucket) = &mut self.bucket {
+            bucket.give_back(class, bytes);
+        }
+    }
+
+    /// A connection was opened that may bring so many bytes without a grant: the kernel takes them.
+    pub fn opened(&mut self, window_bytes: u64) {
+        self.offered = self.offered.saturating_add(window_bytes);
+    }
+
+    /// Such a connection was closed.
+    pub fn closed(&mut self, window_bytes: u64) {
+        self.offered = self.offered.saturating_sub(window_bytes);
+    }
+
+    /// The state to be written now, if there is one: the driver reports by [`Self::saved`] when it
+    /// is written, and hands out no other one before.
+    pub fn to_save(&mut self, now: Now) -> Option<SavedLink> {
+        self.look(now);
+        let quota = self.rules.quota?;
+        if self.pending.is_some() {
+            return None;
+        }
+        let is_old = |at: Timestamp| at.0.abs_diff(now.wall.0) >= WRITE_EVERY_S;
+        let (booked, is_short) = self.booking(quota);
+        if !is_short && !self.written.is_none_or(is_old) {
+            return None;
+        }
+        let booked = booked.max(self.booked);
+        self.sequence += 1;
+        self.pending = Some(Pending {
+            sequence: self.sequence,
+            period: self.spending.current.period,
+            booked,
+            wall: now.wall,
+        });
+        Some(self.state(now, booked, false))
+    }
+
+    /// Whether a state is to be written soon, so that no transfer waits for it.
+    #[must_use]
+    pub fn is_to_be_saved(&self) -> bool {
+        let quota = self.rules.quota.filter(|_| self.pending.is_none());
+        quota.is_some_and(|quota| self.booking(quota).1)
+    }
+
+    /// The bytes to be booked next, and whether those that are booked run short.
+    fn booking(&self, quota: Quota) -> (u64, bool) {
+        let taken = self.taken().saturating_add(self.offered);
+        let step = (quota.bytes / STEPS).clamp(STEP_BYTES.0, STEP_BYTES.1);
+        // a step of a quota that nothing is fetched beyond does not go beyond it either
+        let most = if quota.then.ends_fetches() {
+            quota.bytes.max(taken)
+        } else {
+            u64::MAX
+        };
+        let booked = taken.saturating_add(step).min(most);
+        let is_short = self.booked < booked && self.booked.saturating_sub(taken) < step / 2;
+        (booked, is_short)
+    }
+
+    /// The state with this sequence is written; or it cannot be, and the driver goes on without.
+    pub fn saved(&mut self, sequence: u64) {
+        let Some(pending) = self.pending.take_if(|it| it.sequence == sequence) else {
+            return;
+        };
+        if pending.period == self.spending.current.period {
+            self.written = Some(pending.wall);
+            self.booked = pending.booked;
+        }
+    }
+
+    /// The state to be written when nothing is moved any more: what is spent, and nothing booked.
+    pub fn close(&mut self, now: Now) -> Option<SavedLink> {
+        self.look(now);
+        self.rules.quota?;
+        self.sequence += 1;
+        Some(self.state(now, self.spending.current.bytes, true))
+    }
+
+    /// What operators see of it.
+    pub fn report(&mut self, now: Now) -> LinkReport {
+        self.look(now);
+        let is_spent = self.spent(now).is_some();
+        let quota = self.rules.quota.map(|quota| QuotaReport {
+            bytes: quota.bytes,
+            spent_bytes: self.spending.current.bytes,
+            booked_bytes: self.booked,
+            period: self.spending.current.period,
+            then: quota.then,
+            is_spent,
+        });
+        LinkReport {
+            rate: self.bucket.as_ref().map(Bucket::rate),
+            window: self.at.window,
+            is_free: self.at.is_free,
+            is_clock_believed: self.clock.is_believed(),
+            quota,
+        }
+    }
+
+    fn state(&self, now: Now, booked: u64, is_clean: bool) -> SavedLink {
+        let mut spending = self.spending.clone();
+        let ahead = booked.saturating_sub(spending.current.bytes);
+        // all of it is taken as spent, also by a clock that turns out to be wrong
+        spending.add(ahead, !self.clock.is_believed());
+        SavedLink {
+            sequence: self.sequence,
+            wall: now.wall,
+            is_clean,
+            spending,
+        }
+    }
+
+    /// The quota, if bytes are counted now.
+    fn counting(&self) -> Option<Quota> {
+        self.rules.quota.filter(|_| !self.at.is_free)
+    }
+
+    /// Bytes on the wire that are spent or granted.
+    fn taken(&self) -> u64 {
+        let granted = self.rules.on_wire(self.granted);
+        self.spending.current.bytes.saturating_add(granted)
+    }
+
+    /// Bytes on the wire that the quota has left.
+    fn left(&self, quota: Quota) -> u64 {
+        quota.bytes.saturating_sub(self.taken())
+    }
+
+    /// Whether its quota is spent.
+    fn spent(&self, now: Now) -> Option<SpentNow> {
+        let quota = self.counting()?;
+        if self.left(quota) >= ROOM_BYTES_MIN {
+            return None;
+        }
+        let until = self.spending.current.period.end;
+        Some(SpentNow {
+            then: quota.then,
+            until,
+            retry_after: until.since(now.wall).max(DeltaSeconds(1)),
+            stale_for: quota.stale_for,
+        })
+    }
+
+    /// Finds what holds now: the period, the time window, the rate.
+    fn look(&mut self, now: Now) {
+        let was_believed = self.clock.is_believed();
+        let is_believed = self.clock.look(now);
+        if now.wall != self.at.wall || was_believed != is_believed {
+            self.look_anew(now);
+        } else {
+            self.set_rate(now.tick);
+        }
+    }
+
+    fn look_anew(&mut self, now: Now) {
+        let is_believed = self.clock.look(now);
+        if is_believed && let Some(period) = period_at(&self.rules, now.wall) {
+            let before = self.spending.current.period;
+            let quota = self.rules.quota.map_or(0, |quota| quota.bytes);
+            self.spending.enter(period, quota);
+            if before != period {
+                // nothing is booked in it yet
+                self.booked = 0;
+                self.written = None;
+            }
+        }
+        let mut windows = self.rules.windows.iter();
+        let window = windows.position(|window| window.contains(&self.rules.zone, now.wall));
+        let is_free = window.is_some_and(|at| self.rules.windows[at].free);
+        self.at = LookedAt {
+            wall: now.wall,
+            window,
+            // a clock that jumps gives nothing away
+            is_free: is_free && is_believed,
+        };
+        self.set_rate(now.tick);
+    }
+
+    fn set_rate(&mut self, tick: Tick) {
+        let of_window = self.at.window.and_then(|at| self.rules.windows[at].rate);
+        let mut rate = of_window.or(self.rules.rate);
+        if let Some(quota) = self.counting()
+            && quota.then == WhenSpent::Slow
+            && self.left(quota) < ROOM_BYTES_MIN
+        {
+            rate = Some(rate.map_or(quota.slow_rate, |rate| rate.min(quota.slow_rate)));
+        }
+        let reserve = self.rules.reserve_percent;
+        match (rate, &mut self.bucket) {
+            (None, bucket) => *bucket = None,
+            (Some(rate), Some(bucket)) => bucket.set_rate(rate, reserve),
+            (Some(rate), bucket) => *bucket = Some(Bucket::new(tick, rate, reserve)),
+        }
+    }
+}
+
+fn period_at(rules: &LinkRules, at: Timestamp) -> Option<Period> {
+    let quota = rules.quota?;
+    Some(quota.period.containing(&rules.zone, at))
+}

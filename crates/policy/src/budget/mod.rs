@@ -1,0 +1,41 @@
+//! The budget of a link to next hops: bytes a second for fetches, and a quota of bytes for a day, a
+//! week or a month.
+//!
+//! [`Link`] is a value with steps: a driver asks whether a request may be sent ([`Link::admit`])
+//! and how many bytes may be moved now ([`Link::permit`]), reports what was moved
+//! ([`Link::used`]), and writes what is to outlive the process ([`Link::to_save`],
+//! [`Link::saved`]). Nothing here reads a clock or a file.
+//!
+//! *Booked bytes* make a quota hold over a crash: what is spent, what may still be moved before the
+//! next state is written, and what open connections may bring. No byte is granted beyond the booked
+//! bytes that were written, and a process that finds the state of one that was killed takes all
+//! booked bytes as spent.
+//!
+//! A quota is of a period of the calendar, and what was spent is remembered for each. A clock that
+//! jumps forward begins no new period until it has agreed with the monotonic clock for an hour; one
+//! that jumps back finds the periods that it has spent already.
+
+mod bucket;
+mod clock_watch;
+mod link;
+mod period;
+mod rules;
+mod saved;
+mod spending;
+mod window;
+mod zone;
+
+pub use bucket::{Class, GRANT_BYTES_MAX};
+pub use clock_watch::{JUMP_CONFIRM_MS, JUMP_S};
+pub use link::{Admission, Link, LinkReport, Permit, QuotaReport, SpentNow};
+pub use period::{Every, Period, PeriodRules};
+pub use rules::{
+    CountedBytes, LinkRules, OVERHEAD_PERCENT_MAX, Quota, RESERVE_PERCENT_MAX, WhenSpent,
+};
+pub use saved::{SAVED_BYTES, SavedLink};
+pub use spending::FORMER_PERIODS_MAX;
+pub use window::{Days, TimeWindow, WINDOWS_MAX};
+pub use zone::{OFFSETS_MAX, Zone};
+
+#[cfg(test)]
+mod tests;

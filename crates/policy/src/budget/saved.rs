@@ -1,0 +1,209 @@
+//! What of a link outlives a process, and how it is written: a sector of a file.
+//!
+//! ```text
+//! 0    magic `weirlink`, version (8 bytes)
+//! 16   digest of the link's name (8), sequence (8), wall time (8), flags (8)
+//! 48   present period: start, end, booked bytes, bytes since entered (32)
+//! 80   doubted bytes (8), begin of the last forgotten period or -2^63 (8), other periods (8)
+//! 104  other periods: start, end, bytes (24 each)
+//! 504  checksum (8)
+//! ```
+//!
+//! Numbers are little-endian.
+
+use super::period::Period;
+use super::spending::{FORMER_PERIODS_MAX, PeriodBytes, Spending};
+use crate::digest::{KeyHasher, Secret};
+use alloc::vec::Vec;
+use weir_semantics::Timestamp;
+
+/// Bytes of a written state: a sector, so that a write is whole or not there on most devices.
+pub const SAVED_BYTES: usize = 512;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"weirlink");
+const VERSION: u64 = 1;
+const CLEAN: u64 = 1;
+/// No time.
+const NONE: Timestamp = Timestamp(i64::MIN);
+const CHECKSUM_AT: usize = SAVED_BYTES - 8;
+
+/// The state of a link as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedLink {
+    /// Number of the write; a later one has a larger number.
+    pub sequence: u64,
+    /// The wall clock at the write.
+    pub wall: Timestamp,
+    /// The process ended as it should: what is booked is what was spent.
+    pub is_clean: bool,
+    /// What was spent; of the present period, what was booked.
+    pub(super) spending: Spending,
+}
+
+impl SavedLink {
+    /// Bytes that are booked in the present period: a process that finds this takes them as spent.
+    #[must_use]
+    pub const fn booked_bytes(&self) -> u64 {
+        self.spending.current.bytes
+    }
+
+    /// The bytes to write for the link called `name`.
+    #[must_use]
+    pub fn encode(&self, name: &str) -> [u8; SAVED_BYTES] {
+        let mut out = [0; SAVED_BYTES];
+        let mut words = out.chunks_exact_mut(8);
+        let mut put = |word: u64| {
+            if let Some(place) = words.next() {
+                place.copy_from_slice(&word.to_le_bytes());
+            }
+        };
+        let spending = &self.spending;
+        put(MAGIC);
+        put(VERSION);
+        put(digest_of(name.as_bytes()));
+        put(self.sequence);
+        put(self.wall.0.cast_unsigned());
+        put(if self.is_clean { CLEAN } else { 0 });
+        put(spending.current.period.start.0.cast_unsigned());
+        put(spending.current.period.end.0.cast_unsigned());
+        put(spending.current.bytes);
+        put(spending.entered_bytes);
+        put(spending.doubted_bytes);
+        put(spending.forgotten.unwrap_or(NONE).0.cast_unsigned());
+        let others = spending.others.iter().take(FORMER_PERIODS_MAX);
+        put(others.len() as u64);
+        for other in others {
+            put(other.period.start.0.cast_unsigned());
+            put(other.period.end.0.cast_unsigned());
+            put(other.bytes);
+        }
+        let checksum = digest_of(&out[..CHECKSUM_AT]);
+        out[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
+        out
+    }
+
+    /// Reads what was written for the link called `name`; `None` if this is something else, or
+    /// damaged.
+    #[must_use]
+    pub fn decode(bytes: &[u8; SAVED_BYTES], name: &str) -> Option<Self> {
+        let words = bytes.chunks_exact(8);
+        let mut words = words.map(|word| word.try_into().map_or(0, u64::from_le_bytes));
+        let checksum = words.next_back()?;
+        if checksum != digest_of(&bytes[..CHECKSUM_AT]) {
+            return None;
+        }
+        let mut next = || words.next();
+        let is_ours = [next()?, next()?, next()?] == [MAGIC, VERSION, digest_of(name.as_bytes())];
+        if !is_ours {
+            return None;
+        }
+        let (sequence, wall, flags) = (next()?, time(next()?), next()?);
+        let period = read_period(&mut next)?;
+        let current = PeriodBytes {
+            period,
+            bytes: next()?,
+        };
+        let (entered_bytes, doubted_bytes) = (next()?, next()?);
+        let forgotten = Some(time(next()?)).filter(|start| *start != NONE);
+        let count = usize::try_from(next()?).ok()?;
+        if count > FORMER_PERIODS_MAX {
+            return None;
+        }
+        let mut others = Vec::with_capacity(count);
+        for _ in 0..count {
+            others.push(PeriodBytes {
+                period: read_period(&mut next)?,
+                bytes: next()?,
+            });
+        }
+        Some(Self {
+            sequence,
+            wall,
+            is_clean: flags & CLEAN != 0,
+            spending: Spending {
+                current,
+                entered_bytes,
+                doubted_bytes,
+                others,
+                forgotten,
+            },
+        })
+    }
+}
+
+/// A period; `None` if it ends before it begins.
+fn read_period(mut next: impl FnMut() -> Option<u64>) -> Option<Period> {
+    let period = Period {
+        start: time(next()?),
+        end: time(next()?),
+    };
+    (period.start < period.end).then_some(period)
+}
+
+const fn time(word: u64) -> Timestamp {
+    Timestamp(word.cast_signed())
+}
+
+/// It guards against damage and mistakes and not against forgery: the key is no secret.
+fn digest_of(bytes: &[u8]) -> u64 {
+    let mut hasher = KeyHasher::new(&Secret(*b"weir link budget"));
+    hasher.part(bytes);
+    hasher.finish().0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn period_bytes() -> impl Strategy<Value = PeriodBytes> {
+        (any::<i32>(), 1..i32::MAX, any::<u64>()).prop_map(|(start, length, bytes)| {
+            let start = Timestamp(i64::from(start));
+            let end = Timestamp(start.0 + i64::from(length));
+            let period = Period { start, end };
+            PeriodBytes { period, bytes }
+        })
+    }
+
+    fn saved() -> impl Strategy<Value = SavedLink> {
+        let others = proptest::collection::vec(period_bytes(), 0..=FORMER_PERIODS_MAX);
+        let numbers = any::<(u64, i64, bool, u64, u64, Option<i32>)>();
+        (period_bytes(), others, numbers).prop_map(|(current, others, numbers)| {
+            let (sequence, wall, is_clean, entered_bytes, doubted_bytes, forgotten) = numbers;
+            SavedLink {
+                sequence,
+                wall: Timestamp(wall),
+                is_clean,
+                spending: Spending {
+                    current,
+                    entered_bytes,
+                    doubted_bytes,
+                    others,
+                    forgotten: forgotten.map(|start| Timestamp(i64::from(start))),
+                },
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn written_state_is_read_as_it_was(saved in saved()) {
+            let bytes = saved.encode("satellite");
+            prop_assert_eq!(SavedLink::decode(&bytes, "satellite"), Some(saved));
+            prop_assert_eq!(SavedLink::decode(&bytes, "other"), None);
+        }
+
+        #[test]
+        fn damaged_state_is_not_read(saved in saved(), at in 0..SAVED_BYTES, by in 1..=255_u8) {
+            let mut bytes = saved.encode("satellite");
+            bytes[at] ^= by;
+            prop_assert_eq!(SavedLink::decode(&bytes, "satellite"), None);
+        }
+    }
+
+    #[test]
+    fn empty_sector_is_no_state() {
+        assert_eq!(SavedLink::decode(&[0; SAVED_BYTES], "satellite"), None);
+        assert_eq!(SavedLink::decode(&[255; SAVED_BYTES], "satellite"), None);
+    }
+}

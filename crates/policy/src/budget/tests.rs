@@ -1,0 +1,431 @@
+//! A link through its life: quotas, bookings, clocks that jump, restarts.
+
+use super::*;
+use crate::now::{Now, Tick};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use weir_semantics::{DeltaSeconds, Timestamp};
+
+const HOUR_S: i64 = 3600;
+const DAY_S: i64 = 24 * HOUR_S;
+/// 2026-11-27 00:00 UTC, a Friday.
+const FRIDAY: i64 = 20_784 * DAY_S;
+const MIB: u64 = 1024 * 1024;
+
+fn quota(bytes: u64, every: Every, then: WhenSpent) -> Quota {
+    Quota {
+        bytes,
+        period: PeriodRules { every, starts: 1 },
+        then,
+        slow_rate: 32_000,
+        stale_for: DeltaSeconds(60),
+    }
+}
+
+fn rules(quota: Option<Quota>) -> LinkRules {
+    LinkRules {
+        rate: None,
+        reserve_percent: 20,
+        bulk_above: MIB,
+        quota,
+        count: CountedBytes::Both,
+        overhead_percent: 0,
+        windows: Box::default(),
+        zone: Zone::utc(),
+    }
+}
+
+/// A link with its driver: a clock, and a state that is written at once.
+struct Driven {
+    link: Link,
+    now: Now,
+    written: Option<SavedLink>,
+}
+
+impl Driven {
+    fn new(rules: LinkRules) -> Self {
+        let now = at(0, FRIDAY);
+        let link = Link::new(rules, None, now);
+        Self {
+            link,
+            now,
+            written: None,
+        }
+    }
+
+    fn pass_s(&mut self, seconds: i64) {
+        self.now.wall.0 += seconds;
+        self.now.tick = self.now.tick.plus_ms(seconds.unsigned_abs() * 1000);
+    }
+
+    fn write(&mut self) {
+        if let Some(saved) = self.link.to_save(self.now) {
+            self.link.saved(saved.sequence);
+            self.written = Some(saved);
+        }
+    }
+
+    /// Moves up to `wanted` bytes, as they are permitted without waiting for the rate; how many.
+    fn fetch(&mut self, wanted: u64) -> u64 {
+        let mut moved = 0;
+        let mut unwritten = 0;
+        while moved < wanted {
+            match self.link.permit(self.now, Class::Bulk, wanted - moved) {
+                Permit::UpTo(bytes) => {
+                    self.link.used(self.now, bytes, bytes);
+                    moved += bytes;
+                    unwritten = 0;
+                }
+                Permit::At(_) if unwritten < 2 => {
+                    unwritten += 1;
+                    self.write();
+                }
+                Permit::At(_) | Permit::Spent(_) => break,
+            }
+        }
+        moved
+    }
+
+    /// As if it was killed: what was written last is all that is left.
+    fn kill(&mut self) {
+        let rules = self.link.rules().clone();
+        self.link = Link::new(rules, self.written.clone(), self.now);
+    }
+
+    fn spent(&mut self) -> u64 {
+        self.link.report(self.now).quota.unwrap().spent_bytes
+    }
+}
+
+fn at(tick_ms: u64, wall: i64) -> Now {
+    Now {
+        wall: Timestamp(wall),
+        tick: Tick(tick_ms),
+    }
+}
+
+#[test]
+fn quota_ends_fetches_until_the_next_period() {
+    let refuse = quota(10 * MIB, Every::Day, WhenSpent::Refuse);
+    let mut driven = Driven::new(rules(Some(refuse)));
+    assert_eq!(driven.link.admit(driven.now), Admission::Go);
+    let moved = driven.fetch(20 * MIB);
+    assert!((10 * MIB - 1460..=10 * MIB).contains(&moved), "{moved}");
+    driven.pass_s(DAY_S - 60);
+    let spent = SpentNow {
+        then: WhenSpent::Refuse,
+        until: Timestamp(FRIDAY + DAY_S),
+        retry_after: DeltaSeconds(60),
+        stale_for: DeltaSeconds(60),
+    };
+    assert_eq!(driven.link.admit(driven.now), Admission::Spent(spent));
+    let permit = driven.link.permit(driven.now, Class::Interactive, 1);
+    assert_eq!(permit, Permit::Spent(spent));
+    driven.pass_s(60);
+    assert_eq!(driven.link.admit(driven.now), Admission::Go);
+    assert_eq!(driven.fetch(MIB), MIB);
+}
+
+#[test]
+fn spent_quota_with_slow_goes_on_at_the_slow_rate() {
+    let slow = quota(MIB, Every::Day, WhenSpent::Slow);
+    let mut driven = Driven::new(rules(Some(slow)));
+    assert_eq!(driven.fetch(MIB), MIB);
+    assert_eq!(driven.link.admit(driven.now), Admission::Go);
+    let mut moved = 0;
+    for _ in 0..100 {
+        driven.pass_s(1);
+        moved += driven.fetch(MIB);
+    }
+    // what the bucket held comes first
+    assert!((2_400_000..=3_300_000).contains(&moved), "{moved}");
+    assert_eq!(driven.spent(), MIB + moved);
+}
+
+#[test]
+fn overhead_is_of_the_quota() {
+    let refuse = quota(100 * MIB, Every::Day, WhenSpent::Refuse);
+    let mut driven = Driven::new(LinkRules {
+        overhead_percent: 3,
+        ..rules(Some(refuse))
+    });
+    assert_eq!(driven.fetch(10_000_000), 10_000_000);
+    assert_eq!(driven.spent(), 10_300_000);
+}
+
+#[test]
+fn bytes_in_a_free_window_are_not_of_the_quota() {
+    let refuse = quota(MIB, Every::Day, WhenSpent::Refuse);
+    let night = TimeWindow {
+        begin_min: 22 * 60,
+        end_min: 6 * 60,
+        days: Days::ALL,
+        rate: None,
+        free: true,
+    };
+    let mut driven = Driven::new(LinkRules {
+        windows: [night].into(),
+        ..rules(Some(refuse))
+    });
+    assert_eq!(driven.fetch(5 * MIB), 5 * MIB);
+    driven.pass_s(6 * HOUR_S);
+    assert!(driven.fetch(5 * MIB) <= MIB);
+    assert!(matches!(driven.link.admit(driven.now), Admission::Spent(_)));
+    driven.pass_s(16 * HOUR_S);
+    assert_eq!(driven.link.admit(driven.now), Admission::Go);
+    assert_eq!(driven.fetch(5 * MIB), 5 * MIB);
+}
+
+#[test]
+fn clock_that_jumps_into_a_free_window_gives_nothing_away() {
+    let refuse = quota(MIB, Every::Day, WhenSpent::Refuse);
+    let night = TimeWindow {
+        begin_min: 22 * 60,
+        end_min: 24 * 60,
+        days: Days::ALL,
+        rate: None,
+        free: true,
+    };
+    let mut driven = Driven::new(LinkRules {
+        windows: [night].into(),
+        ..rules(Some(refuse))
+    });
+    assert!(driven.fetch(5 * MIB) <= MIB);
+    driven.now.wall.0 += 22 * HOUR_S;
+    assert!(matches!(driven.link.admit(driven.now), Admission::Spent(_)));
+}
+
+#[test]
+fn window_has_its_own_rate() {
+    let noon = TimeWindow {
+        begin_min: 12 * 60,
+        end_min: 13 * 60,
+        days: Days::ALL,
+        rate: Some(5_000_000),
+        free: false,
+    };
+    let mut link = Link::new(
+        LinkRules {
+            rate: Some(1_000_000),
+            windows: [noon].into(),
+            ..rules(None)
+        },
+        None,
+        at(0, FRIDAY),
+    );
+    let mut rate = |hour: i64| {
+        let now = at(hour.unsigned_abs() * 3_600_000, FRIDAY + hour * HOUR_S);
+        let report = link.report(now);
+        (report.rate, report.window)
+    };
+    assert_eq!(rate(11), (Some(1_000_000), None));
+    assert_eq!(rate(12), (Some(5_000_000), Some(0)));
+    assert_eq!(rate(13), (Some(1_000_000), None));
+}
+
+#[test]
+fn nothing_is_granted_beyond_what_is_written_as_booked() {
+    let refuse = quota(1000 * MIB, Every::Day, WhenSpent::Refuse);
+    let mut driven = Driven::new(rules(Some(refuse)));
+    let permit = driven.link.permit(driven.now, Class::Bulk, 1000);
+    assert!(matches!(permit, Permit::At(_)), "nothing is booked yet");
+    driven.write();
+    driven.fetch(50 * MIB);
+    // the device does not answer any more
+    while let Permit::UpTo(bytes) = driven.link.permit(driven.now, Class::Bulk, u64::MAX) {
+        driven.link.used(driven.now, bytes, bytes);
+        let _never_written = driven.link.to_save(driven.now);
+    }
+    let booked = driven.written.as_ref().unwrap().booked_bytes();
+    assert!(driven.spent() <= booked, "{booked}");
+}
+
+#[test]
+fn killed_process_takes_what_was_booked_as_spent() {
+    let refuse = quota(1000 * MIB, Every::Day, WhenSpent::Refuse);
+    let mut driven = Driven::new(rules(Some(refuse)));
+    driven.fetch(10 * MIB);
+    let before = driven.spent();
+    driven.kill();
+    let after = driven.spent();
+    assert!(
+        after >= before && after <= before + 1000 * MIB / 5000,
+        "{before} {after}"
+    );
+}
+
+#[test]
+fn process_that_ends_as_it_should_has_spent_what_it_moved() {
+    let refuse = quota(1000 * MIB, Every::Day, WhenSpent::Refuse);
+    let mut driven = Driven::new(rules(Some(refuse)));
+    driven.fetch(10 * MIB);
+    let closed = driven.link.close(driven.now).unwrap();
+    assert!(closed.is_clean);
+    driven.written = Some(closed);
+    driven.kill();
+    assert_eq!(driven.spent(), 10 * MIB);
+}
+
+#[test]
+fn windows_of_open_connections_are_booked() {
+    let refuse = quota(1000 * MIB, Every::Day, WhenSpent::Refuse);
+    let mut driven = Driven::new(rules(Some(refuse)));
+    driven.link.opened(5 * MIB);
+    driven.write();
+    assert!(driven.written.as_ref().unwrap().booked_bytes() >= 5 * MIB);
+    driven.link.closed(5 * MIB);
+    driven.fetch(MIB);
+    assert_eq!(driven.spent(), MIB);
+}
+
+#[test]
+fn unreadable_state_is_taken_as_spent_by_the_share_of_the_period_that_has_passed() {
+    let refuse = quota(240 * MIB, Every::Day, WhenSpent::Refuse);
+    let mut link = Link::unreadable(rules(Some(refuse)), at(0, FRIDAY + 6 * HOUR_S));
+    let report = link.report(at(0, FRIDAY + 6 * HOUR_S)).quota.unwrap();
+    assert_eq!(report.spent_bytes, 60 * MIB);
+}
+
+#[test]
+fn clock_that_is_set_forward_begins_no_period_for_an_hour() {
+    let refuse = quota(10 * MIB, Every::Day, WhenSpent::Refuse);
+    let mut driven = Driven::new(rules(Some(refuse)));
+    driven.fetch(20 * MIB);
+    driven.now.wall.0 += DAY_S;
+    assert!(matches!(driven.link.admit(driven.now), Admission::Spent(_)));
+    driven.pass_s(HOUR_S - 1);
+    assert!(matches!(driven.link.admit(driven.now), Admission::Spent(_)));
+    driven.pass_s(1);
+    assert_eq!(driven.link.admit(driven.now), Admission::Go);
+}
+
+#[test]
+fn clock_that_is_set_back_finds_the_period_that_it_has_spent() {
+    let refuse = quota(10 * MIB, Every::Day, WhenSpent::Refuse);
+    let mut driven = Driven::new(rules(Some(refuse)));
+    driven.fetch(20 * MIB);
+    driven.pass_s(DAY_S);
+    assert!(driven.fetch(MIB) > 0);
+    driven.now.wall.0 -= DAY_S;
+    driven.write();
+    driven.pass_s(HOUR_S);
+    assert!(matches!(driven.link.admit(driven.now), Admission::Spent(_)));
+}
+
+#[test]
+fn other_rules_keep_what_is_spent() {
+    let refuse = quota(10 * MIB, Every::Month, WhenSpent::Refuse);
+    let mut driven = Driven::new(rules(Some(refuse)));
+    driven.fetch(10 * MIB);
+    let larger = quota(20 * MIB, Every::Month, WhenSpent::Refuse);
+    driven.link.set_rules(rules(Some(larger)), driven.now);
+    driven.write();
+    let moved = driven.fetch(20 * MIB);
+    assert!(
+        (10 * MIB - 1460..=10 * MIB + 1460).contains(&moved),
+        "{moved}"
+    );
+}
+
+/// What happens to a link.
+#[derive(Clone, Debug)]
+enum Step {
+    Pass(i64),
+    Jump(i64),
+    Fetch(u64),
+    Kill,
+    End,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (0..2 * HOUR_S).prop_map(Step::Pass),
+        1 => (0..3 * DAY_S).prop_map(Step::Pass),
+        1 => (-3 * DAY_S..3 * DAY_S).prop_map(Step::Jump),
+        4 => (0..2 * MIB).prop_map(Step::Fetch),
+        1 => Just(Step::Kill),
+        1 => Just(Step::End),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Over all jumps, kills and restarts: what is moved while a day of the calendar is the
+    /// present period is at most its quota.
+    #[test]
+    fn no_clock_has_a_quota_given_twice(steps in proptest::collection::vec(step(), 1..60)) {
+        let bytes = 3 * MIB;
+        let mut driven = Driven::new(rules(Some(quota(bytes, Every::Day, WhenSpent::Refuse))));
+        let mut moved: BTreeMap<i64, u64> = BTreeMap::new();
+        for step in steps {
+            match step {
+                Step::Pass(seconds) => {
+                    // as a driver does, it looks now and then
+                    for _ in 0..seconds / 600 {
+                        driven.pass_s(600);
+                        driven.write();
+                    }
+                }
+                Step::Jump(seconds) => driven.now.wall.0 += seconds,
+                Step::Fetch(wanted) => {
+                    let got = driven.fetch(wanted);
+                    let period = driven.link.report(driven.now).quota.unwrap().period;
+                    *moved.entry(period.start.0).or_default() += got;
+                }
+                Step::Kill => driven.kill(),
+                Step::End => {
+                    driven.written = driven.link.close(driven.now);
+                    driven.kill();
+                }
+            }
+            for (start, moved) in &moved {
+                prop_assert!(*moved <= bytes, "day {start}: {moved} bytes");
+            }
+        }
+    }
+
+    /// Jumps alone, each followed by less than an hour: there is one quota in all.
+    #[test]
+    fn clock_that_never_agrees_has_one_quota(
+        jumps in proptest::collection::vec((-40 * DAY_S..40 * DAY_S, 0..50_i64), 1..40),
+    ) {
+        let bytes = 3 * MIB;
+        let mut driven = Driven::new(rules(Some(quota(bytes, Every::Day, WhenSpent::Refuse))));
+        let mut moved = 0;
+        for (jump, minutes) in jumps {
+            driven.now.wall.0 += if jump.abs() > JUMP_S { jump } else { jump + 2 * DAY_S };
+            for _ in 0..minutes {
+                driven.pass_s(60);
+                driven.write();
+            }
+            moved += driven.fetch(bytes);
+            prop_assert!(moved <= bytes, "{moved}");
+        }
+    }
+
+    /// However grants are used and given back, what is spent never exceeds what is booked, and
+    /// nothing stays granted.
+    #[test]
+    fn spent_bytes_never_exceed_the_booked_ones(
+        grants in proptest::collection::vec((1..200_000_u64, 0..=100_u64, any::<bool>()), 1..200),
+        overhead_percent in 0..=OVERHEAD_PERCENT_MAX,
+    ) {
+        let quota = quota(20 * MIB, Every::Day, WhenSpent::Refuse);
+        let mut driven = Driven::new(LinkRules { overhead_percent, ..rules(Some(quota)) });
+        driven.write();
+        for (wanted, percent, writes) in grants {
+            if let Permit::UpTo(bytes) = driven.link.permit(driven.now, Class::Bulk, wanted) {
+                let used = bytes * percent / 100;
+                driven.link.used(driven.now, used, used);
+                driven.link.give_back(Class::Bulk, bytes - used);
+            }
+            if writes {
+                driven.write();
+            }
+            let booked = driven.written.as_ref().unwrap().booked_bytes();
+            let spent = driven.spent();
+            prop_assert!(spent <= booked && booked <= quota.bytes, "{spent} {booked}");
+        }
+    }
+}
