@@ -27,7 +27,9 @@ pub(crate) fn spawn(exchange: &RequestState, chosen: ChosenResponse) {
         key: exchange.key,
         storing: None,
     };
-    let (tx, forwarding) = Transaction::refresh(*exchange.tx.request(), &facts, now);
+    // as its client has it: what serves it stale has it spared if the refresh fails
+    let used = exchange.reuse_of(&chosen.response).of(&facts);
+    let (tx, forwarding) = Transaction::refresh(*exchange.tx.request(), &used, now);
     let mut exchange = exchange.in_background(
         tx,
         Plan::Forward {

@@ -97,7 +97,9 @@ async fn ask_about(
 ) -> Result<Outcome, StoredError> {
     let now = exchange.worker.now();
     let request = *exchange.tx.request();
-    let (tx, forwarding) = Transaction::refresh(request, &response.facts, now);
+    // an error does not replace what clients are still served by a rule
+    let used = exchange.reuse_of(&response).of(&response.facts);
+    let (tx, forwarding) = Transaction::refresh(request, &used, now);
     let mut state = background(exchange, tx, forwarding);
     state.expected = Some(expected);
     ask(&mut state, forwarding, Some(&response)).await

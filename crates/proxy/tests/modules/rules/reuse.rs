@@ -193,6 +193,23 @@ fn stale_response_is_served_while_it_is_validated_as_long_as_a_rule_says() {
 }
 
 #[test]
+fn error_of_a_validation_does_not_replace_what_a_rule_has_served_stale_meanwhile() {
+    Setup::each_with(ruled(STALE), |setup| {
+        let answer = response("200 OK", "Cache-Control: max-age=10\r\nETag: \"a\"\r\n");
+        setup.fetch("/kept", &answer);
+        setup.proxy.clock.advance_ms(20_000);
+        assert_eq!(verdict(setup, "/kept", ""), "hit;ttl=-10;detail=rule");
+        let failing = response("503 Service Unavailable", "Cache-Control: max-age=600\r\n");
+        setup.origin.answer(&failing);
+        // once it is over
+        let received = (answer.len() + failing.len()) as u64;
+        setup.proxy.wait_for(Metric::BytesFromNextHops, received);
+        assert_eq!(setup.proxy.count(Metric::Stored), 1);
+        assert_eq!(verdict(setup, "/kept", ""), "hit;ttl=-10;detail=rule");
+    });
+}
+
+#[test]
 fn stale_response_is_served_in_place_of_an_error_as_long_as_a_rule_says() {
     Setup::each_with(ruled(STALE), |setup| {
         setup.fetch(
