@@ -158,7 +158,7 @@ async fn answer(
                 forget_stored(exchange, fresh.as_ref().unwrap_or(&response));
                 return AnswerResult::NotReadable;
             };
-            exchange.freshened(&worker, fresh.as_deref().map(|fresh| &fresh.facts));
+            exchange.freshened(&worker, fresh.as_deref());
             stored::send_stored(stream, exchange, &response, serving, ready).await;
         }
         ResponseOutcome::FetchStarted(start) => {
@@ -507,7 +507,7 @@ async fn read_fetch(
     }
     let group = match exchange.leader.take() {
         Some(leader) => Some(leader.head(&in_flight)),
-        None if !in_flight.response.facts.answers_others(worker.now()) => None,
+        None if !in_flight.answers_others(&worker) => None,
         None => worker.shared.collapsed.publish(exchange.key, &in_flight),
     };
     in_flight.set_group(&worker, group);

@@ -34,10 +34,8 @@ use weir_policy::extension::Variant;
 use weir_policy::fetch::ReadAhead;
 use weir_policy::route::DigestVersion;
 use weir_policy::rule::{Bits, Reuse};
-use weir_policy::{
-    Digest, Event, Forwarding, Missing, Phase, Phases, Rules, Serving, StoredFacts, Transaction,
-};
-use weir_semantics::{RequestDirectives, RequestFacts, Timestamp};
+use weir_policy::{Digest, Event, Forwarding, Missing, Phase, Phases, Rules, Serving, Transaction};
+use weir_semantics::{FieldNames, NamedFields, RequestDirectives, RequestFacts, Timestamp};
 use weir_store::{DiskVariants, ExpectedResponse, StoredResponse};
 
 /// How a request is answered. It is moved on the way of each hit: what hits do not have is boxed.
@@ -212,6 +210,14 @@ impl RequestState {
             return Reuse::NONE;
         }
         reuse_of(&self.settings, self.request.mode, self.target(), stored)
+    }
+
+    /// The same for a response with this status and Content-Type that it brings.
+    pub(crate) fn reuse_for(&self, status: u16, content_type: Option<&[u8]>) -> Reuse {
+        if self.client.facts().listener.peers != ForPeers::No {
+            return Reuse::NONE;
+        }
+        self.storing_rules(status, content_type).reuse
     }
 
     /// Host and path of its target.
@@ -479,8 +485,12 @@ impl RequestState {
 
     /// The stored response was freshened to `stored`, or dropped: followers look it up again, if it
     /// may be for them.
-    pub(crate) fn freshened(&mut self, worker: &Worker, stored: Option<&StoredFacts>) {
-        if !stored.is_some_and(|facts| facts.answers_others(worker.now())) {
+    pub(crate) fn freshened(&mut self, worker: &Worker, stored: Option<&StoredResponse>) {
+        let answers_others = |stored: &StoredResponse| {
+            let used = self.reuse_of(stored).of(&stored.facts);
+            used.answers_others(worker.now())
+        };
+        if !stored.is_some_and(answers_others) {
             let says_about_target = self.tx.says_about_target(304);
             self.release_followers(worker, says_about_target);
         } else if let Some(leader) = self.leader.take() {

@@ -150,8 +150,11 @@ fn new(
         None => Err(exchange.left_to_source()?),
     };
     let vary = storable.vary.clone();
+    let (status, fields) = (response.head.status, response.head.fields);
+    let content_type = line_named(fields, "content-type");
     let params = InFlightParams {
         key: exchange.key,
+        reuse: exchange.reuse_for(status, content_type),
         vary,
         reservation,
         rules: rules(exchange, response, &facts, complete_length),
@@ -163,7 +166,6 @@ fn new(
         response: storable.with_body(InFlightContent::new(complete_length, None).finish()),
     };
     let (in_flight, id) = InFlightResponse::begin(worker, params);
-    let status = response.head.status;
     let form = ContentForm::of(exchange.request.method, status, response.body);
     let head = inbound::response_head(exchange, response.head, form);
     Some(FetchStart {
@@ -210,6 +212,7 @@ fn complete(
     let form = exchange.form_of(&fresh, now.wall);
     let params = InFlightParams {
         key: exchange.key,
+        reuse: exchange.reuse_of(&fresh),
         vary,
         reservation,
         rules: rules(exchange, response, &facts, complete_length),

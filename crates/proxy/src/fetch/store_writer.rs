@@ -6,7 +6,9 @@ use crate::fetch::collapse::Leader;
 use crate::fetch::storable_head::StorableHead;
 use crate::worker::core::Worker;
 use weir_policy::catalog::Refusal;
+use weir_policy::rule::Reuse;
 use weir_policy::{Digest, StoredFacts};
+use weir_semantics::line_named;
 use weir_store::{ContentBuilder, Reservation};
 use weir_wire::{BodyLength, ResponseHead, write};
 
@@ -17,6 +19,8 @@ pub(crate) struct StoreWriter {
     head: StorableHead,
     /// The head says the length already, where the origin put it.
     has_length: bool,
+    /// How rules of the operator have it used.
+    reuse: Reuse,
     /// Leads the waiting requests: they are decided here, also if the client of this request
     /// disconnects.
     leader: Option<Leader>,
@@ -41,6 +45,7 @@ impl StoreWriter {
             content: ContentBuilder::new(expected),
             head,
             has_length: matches!(body, BodyLength::Exact(_)),
+            reuse: exchange.reuse_for(response.status, line_named(response.fields, "content-type")),
             leader: exchange.leader.take(),
             key: exchange.key,
         })
@@ -82,7 +87,7 @@ impl StoreWriter {
             write::number_field(&mut self.head.lines, "Content-Length", body.len());
         }
         let (now, vary) = (worker.now(), self.head.vary.take());
-        let answers_others = self.head.facts.answers_others(now);
+        let answers_others = self.reuse.of(&self.head.facts).answers_others(now);
         let stored = self
             .reservation
             .commit(now, vary, self.head.with_body(body));

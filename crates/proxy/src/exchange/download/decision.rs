@@ -212,7 +212,12 @@ impl Download<'_, '_> {
             ..
         } = &mut self.parties;
         let now = worker.now();
-        if storing.is_some_and(|storing| !storing.facts().answers_others(now)) {
+        let answers_others = |storing: Storing| {
+            let content_type = line_named(response.head.fields, "content-type");
+            let reuse = exchange.reuse_for(response.head.status, content_type);
+            reuse.of(storing.facts()).answers_others(now)
+        };
+        if storing.is_some_and(|storing| !answers_others(storing)) {
             exchange.release_followers(worker, true);
         }
         let is_there = response.buffered.is_whole();

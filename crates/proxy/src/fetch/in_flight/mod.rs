@@ -27,6 +27,7 @@ use weir_policy::fetch::{
     ByteSpan, ByteSpans, Chance, CutReason, FetchEnd, FetchId, InFlightRules, InFlightState,
     ReadAhead, ReadPermit, ReaderId, UnreadFetch,
 };
+use weir_policy::rule::Reuse;
 use weir_store::{InFlightContent, Reservation, StoredResponse, VaryRule, WritePositionId};
 
 /// An in-flight response.
@@ -37,6 +38,8 @@ pub(crate) struct InFlightResponse {
     pub(crate) read_ahead: ReadAhead,
     /// Head, facts and validators; its content is what was there at first.
     pub(crate) response: Arc<StoredResponse>,
+    /// How rules of the operator have it used.
+    reuse: Reuse,
     vary: Option<(VaryRule, Digest)>,
     /// The head says the length already.
     has_length: bool,
@@ -100,6 +103,8 @@ pub(crate) enum Outcome {
 pub(crate) struct InFlightParams {
     pub(crate) key: Digest,
     pub(crate) response: StoredResponse,
+    /// How rules of the operator have it used.
+    pub(crate) reuse: Reuse,
     pub(crate) vary: Option<(VaryRule, Digest)>,
     /// Room in the store; without, it passes by.
     pub(crate) reservation: Result<Reservation, Refusal>,
@@ -141,6 +146,7 @@ impl InFlightResponse {
             key: params.key,
             read_ahead: params.rules.read_ahead,
             response: Arc::new(params.response),
+            reuse: params.reuse,
             vary: params.vary,
             has_length: params.complete_length.is_some(),
             part: params.part,
@@ -182,6 +188,7 @@ impl InFlightResponse {
             key,
             read_ahead,
             response: Arc::clone(response),
+            reuse: Reuse::NONE,
             vary: None,
             has_length: true,
             part: None,
@@ -192,6 +199,12 @@ impl InFlightResponse {
             inner: Mutex::new(inner),
         };
         Some((Arc::new(in_flight), reader))
+    }
+
+    /// Whether it answers requests that it was not fetched for.
+    pub(crate) fn answers_others(&self, worker: &Worker) -> bool {
+        let used = self.reuse.of(&self.response.facts);
+        used.answers_others(worker.now())
     }
 
     /// Whether it is the rest of a response for one client only: nothing of it is stored.

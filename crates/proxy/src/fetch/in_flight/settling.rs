@@ -39,7 +39,7 @@ impl InFlightResponse {
         if let Some(group) = inner.group.take() {
             group.close();
         }
-        if outcome == Outcome::Whole && self.response.facts.answers_others(worker.now()) {
+        if outcome == Outcome::Whole && self.answers_others(worker) {
             worker.shared.collapsed.shared(self.key);
         }
         let counters = worker.counters();

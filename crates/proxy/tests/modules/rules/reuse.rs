@@ -209,6 +209,36 @@ fn error_of_a_validation_does_not_replace_what_a_rule_has_served_stale_meanwhile
     });
 }
 
+/// As if it were stored already.
+#[test]
+fn requests_are_collapsed_for_a_response_that_only_a_rule_has_answer_others() {
+    Setup::each_with(ruled(FORCED), |setup| {
+        let (mut leader, mut hop) = setup.lead(&setup.get("/"));
+        let followers = setup.follow(2, &setup.get("/"));
+        hop.send(response("200 OK", "Cache-Control: max-age=0\r\n"));
+        assert!(leader.read_response().verdict().contains(";stored"));
+        for mut follower in followers {
+            let response = follower.read_response();
+            assert_eq!(response.text(), "ok");
+            let verdict = response.verdict();
+            assert!(verdict.contains("collapsed"), "{verdict}");
+            assert!(verdict.ends_with("detail=rule"), "{verdict}");
+        }
+        wait_for(setup, RuleDeviation::LifetimeForced, 2);
+        setup.origin.expect_untouched();
+        // what is still on its way is joined
+        let (_leader, mut hop) = setup.lead(&setup.get("/large"));
+        hop.send(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=0\r\nContent-Length: 200000\r\n\r\nbegin",
+        );
+        setup.proxy.wait_for(Metric::FetchesUnderWay, 1);
+        let mut joined = setup.proxy.client();
+        joined.send(setup.get("/large"));
+        assert!(joined.read_head().cache_status().ends_with("detail=rule"));
+        setup.origin.expect_untouched();
+    });
+}
+
 #[test]
 fn stale_response_is_served_in_place_of_an_error_as_long_as_a_rule_says() {
     Setup::each_with(ruled(STALE), |setup| {
