@@ -7,7 +7,7 @@ use crate::head::{HeadLimits, parse_fields};
 use crate::head_error::HeadError;
 use crate::line_buffer::LineBuffer;
 use crate::write;
-use weir_semantics::NamedFields;
+use weir_semantics::{NamedFields, is_same_field};
 
 /// Collects a trailer section and keeps what may be passed on.
 #[derive(Clone, Debug)]
@@ -114,17 +114,9 @@ impl Trailers {
 ///
 /// An underscore counts as a hyphen: some recipients treat them as equal (`Content_Length`).
 fn is_forbidden(name: &str) -> bool {
-    FORBIDDEN.iter().any(|forbidden| {
-        name.len() == forbidden.len()
-            && name.bytes().zip(forbidden.bytes()).all(|(a, b)| {
-                let a = if a == b'_' {
-                    b'-'
-                } else {
-                    a.to_ascii_lowercase()
-                };
-                a == b
-            })
-    })
+    FORBIDDEN
+        .iter()
+        .any(|forbidden| is_same_field(forbidden, name))
 }
 
 /// What RFC 9110 §6.5.1 excludes: fields for framing, routing, authentication, request modifiers,

@@ -6,16 +6,19 @@ use super::disconnect::{Disconnect, DisconnectSource};
 use super::double::DoubleResponse;
 use super::http1::Http1Response;
 use crate::filter::{ContentFilter, SentFilter};
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use weir_semantics::FieldNames;
 
 /// Sends the response to one request: interim heads, the final head, content, trailers.
 pub struct ResponseSender<'c> {
     kind: Kind<'c>,
     filter: Option<Box<SentFilter>>,
     hop_lines: Option<HopLines>,
+    left_out: FieldNames,
 }
 
 /// Appends field lines, each with CRLF, to a final head that has all others but those of the
@@ -36,6 +39,7 @@ impl<'c> ResponseSender<'c> {
             kind: Kind::Http1(response),
             filter: None,
             hop_lines: None,
+            left_out: FieldNames::NONE,
         }
     }
 
@@ -45,6 +49,7 @@ impl<'c> ResponseSender<'c> {
             kind: Kind::Double(response),
             filter: None,
             hop_lines: None,
+            left_out: FieldNames::NONE,
         }
     }
 
@@ -61,9 +66,16 @@ impl<'c> ResponseSender<'c> {
         self.hop_lines = Some(lines);
     }
 
+    /// Leaves fields with these names out of interim heads and out of the trailer section. Of the
+    /// final head the caller takes care.
+    pub fn leave_out(&mut self, names: FieldNames) {
+        self.left_out = names;
+    }
+
     /// Queues the complete head of an interim response (RFC 9110 §15.2), if the client understands
     /// them.
     pub fn push_interim(&mut self, head: &[u8]) {
+        let head = &*self.kept(head);
         of_kind!(Kind of &mut self.kind, response => response.push_interim(head));
     }
 
@@ -74,6 +86,14 @@ impl<'c> ResponseSender<'c> {
             lines(&mut head);
         }
         of_kind!(Kind of &mut self.kind, response => response.begin(head, content))
+    }
+
+    /// The lines of a section that are not left out.
+    fn kept<'s>(&self, section: &'s [u8]) -> Cow<'s, [u8]> {
+        if section.is_empty() || self.left_out.is_empty() {
+            return Cow::Borrowed(section);
+        }
+        Cow::Owned(self.left_out.without(section))
     }
 
     /// Sends what is queued, then of `content` as much as the client has room for. The caller
@@ -93,6 +113,8 @@ impl<'c> ResponseSender<'c> {
         content: &[&[u8]],
         end: Option<&[u8]>,
     ) -> Poll<io::Result<usize>> {
+        let end = end.map(|end| self.kept(end));
+        let end = end.as_deref();
         match &mut self.filter {
             None => {
                 of_kind!(Kind of &mut self.kind, response => response.poll_send(cx, content, end))

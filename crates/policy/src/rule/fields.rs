@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
 use core::net::IpAddr;
 use weir_extend::{FieldError, FieldRule, FieldRuleError, Fields};
-use weir_semantics::{Known, identify};
+use weir_semantics::{Known, identify, is_same_field};
 
 /// Most changes of a head that one rule makes.
 pub const FIELDS_MAX: usize = 32;
@@ -55,7 +55,7 @@ impl<'a> Values<'a> {
     /// # Errors
     ///
     /// It is longer than [`VALUE_BYTES_MAX`] then, or no field can have it.
-    pub fn fill<'v>(&self, value: &'v str) -> Result<Cow<'v, str>, FieldError> {
+    pub fn fill<'v>(&self, value: &'v str) -> Result<Cow<'v, str>, ChangeError> {
         if !value.contains('{') {
             return Ok(Cow::Borrowed(value));
         }
@@ -70,13 +70,43 @@ impl<'a> Values<'a> {
                 _ => Ok(()),
             };
             if written.is_err() || out.len() > VALUE_BYTES_MAX {
-                return Err(FieldError::TooLarge);
+                return Err(ChangeError::LongValue);
             }
         }
         match out.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
-            true => Err(FieldError::BadValue),
+            true => Err(ChangeError::Field(FieldError::BadValue)),
             false => Ok(Cow::Owned(out)),
         }
+    }
+}
+
+/// Why a head cannot be changed as rules say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeError {
+    /// A value is longer than [`VALUE_BYTES_MAX`] with what its placeholders stand for.
+    LongValue,
+    /// No head takes the field.
+    Field(FieldError),
+}
+
+impl fmt::Display for ChangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LongValue => write!(
+                f,
+                "a value would be longer than {VALUE_BYTES_MAX} bytes with what its placeholders \
+                 stand for"
+            ),
+            Self::Field(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ChangeError {}
+
+impl From<FieldError> for ChangeError {
+    fn from(error: FieldError) -> Self {
+        Self::Field(error)
     }
 }
 
@@ -142,7 +172,14 @@ impl FieldRules {
     #[must_use]
     pub fn put(&self, name: &[u8]) -> bool {
         let mut putting = self.0.iter().filter(|rule| rule.value().is_some());
-        putting.any(|rule| rule.name().as_bytes().eq_ignore_ascii_case(name))
+        str::from_utf8(name).is_ok_and(|name| putting.any(|rule| is_same_field(rule.name(), name)))
+    }
+
+    /// The names of the fields of which nothing is left but what these changes put there.
+    pub fn replaced(&self) -> impl Iterator<Item = &str> {
+        let replacing = self.0.iter();
+        let replacing = replacing.filter(|rule| !matches!(rule, FieldRule::Add(..)));
+        replacing.map(FieldRule::name)
     }
 
     /// Whether there is none.
@@ -162,13 +199,30 @@ impl FieldRules {
     ///
     /// A change cannot be made: its value is too long or no field content, or there is no room. The
     /// changes before it are made.
-    pub fn apply(&self, fields: &mut Fields, values: &Values<'_>) -> Result<(), FieldError> {
+    pub fn apply(&self, fields: &mut Fields, values: &Values<'_>) -> Result<(), ChangeError> {
         self.0.iter().try_for_each(|rule| match rule {
-            FieldRule::Set(name, value) => fields.set(name, values.fill(value)?.as_bytes()),
-            FieldRule::Add(name, value) => fields.add(name, values.fill(value)?.as_bytes()),
-            FieldRule::Remove(name) => fields.remove(name).map(|_| ()),
+            FieldRule::Set(name, value) => {
+                let value = values.fill(value)?;
+                remove_other_spellings(fields, name)?;
+                Ok(fields.set(name, value.as_bytes())?)
+            }
+            FieldRule::Add(name, value) => Ok(fields.add(name, values.fill(value)?.as_bytes())?),
+            FieldRule::Remove(name) => {
+                remove_other_spellings(fields, name)?;
+                Ok(fields.remove(name).map(|_| ())?)
+            }
         })
     }
+}
+
+/// Removes the lines that some recipients take for ones with this name.
+fn remove_other_spellings(fields: &mut Fields, name: &str) -> Result<(), FieldError> {
+    let is_other = |other: &&str| is_same_field(other, name) && !other.eq_ignore_ascii_case(name);
+    let names = fields.iter().map(|line| line.0);
+    let others: Vec<String> = names.filter(is_other).map(Into::into).collect();
+    others
+        .iter()
+        .try_for_each(|other| fields.remove(other).map(|_| ()))
 }
 
 impl Message {
@@ -294,6 +348,37 @@ mod tests {
         );
     }
 
+    /// A server behind CGI takes them for the same.
+    #[test]
+    fn field_that_is_set_or_removed_is_so_in_each_of_its_spellings() {
+        let check = |rule: &str, expected: &[(&str, &str)]| {
+            let rules = parse_fields(Message::Request, [rule]).expect("rules");
+            let lines = [("X_Real_IP", &b"1"[..]), ("x-real_ip", b"2"), ("X", b"3")];
+            let mut fields = Fields::received(lines);
+            assert_eq!(rules.apply(&mut fields, &VALUES), Ok(()));
+            let expected = expected
+                .iter()
+                .map(|(name, value)| (*name, value.as_bytes()));
+            assert!(fields.iter().eq(expected), "{rule}: {fields:?}");
+        };
+        check(
+            "set X-Real-IP: {client}",
+            &[("X", "3"), ("X-Real-IP", "192.0.2.1")],
+        );
+        check("remove X_Real-IP", &[("X", "3")]);
+        let one = [
+            ("X_Real_IP", "1"),
+            ("x-real_ip", "2"),
+            ("X", "3"),
+            ("X-Real-IP", "4"),
+        ];
+        check("add X-Real-IP: 4", &one);
+        let rules = parse_fields(Message::Request, ["set A: 1", "add B: 2", "remove C-D"]);
+        let rules = rules.expect("rules");
+        assert!(rules.replaced().eq(["A", "C-D"]));
+        assert!(rules.put(b"a") && rules.put(b"b") && !rules.put(b"c_d"));
+    }
+
     #[test]
     fn placeholders_stand_for_client_host_and_path() {
         check(
@@ -312,12 +397,13 @@ mod tests {
     fn value_that_no_field_can_have_is_no_change() {
         let rules = parse_fields(Message::Request, ["set A: {path}"]).expect("rules");
         let apply = |path: &str| rules.apply(&mut Fields::default(), &Values { path, ..VALUES });
-        assert_eq!(apply("/\r\nX: y"), Err(FieldError::BadValue));
-        assert_eq!(apply("/\0"), Err(FieldError::BadValue));
+        let bad = ChangeError::Field(FieldError::BadValue);
+        assert_eq!(apply("/\r\nX: y"), Err(bad));
+        assert_eq!(apply("/\0"), Err(bad));
         assert_eq!(apply(&"a".repeat(VALUE_BYTES_MAX)), Ok(()));
         assert_eq!(
             apply(&"a".repeat(VALUE_BYTES_MAX + 1)),
-            Err(FieldError::TooLarge)
+            Err(ChangeError::LongValue)
         );
     }
 

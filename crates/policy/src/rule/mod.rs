@@ -24,7 +24,8 @@ mod spec;
 pub use bits::{Bits, RULES_MAX};
 pub use clients::CLIENT_NETS_MAX;
 pub use fields::{
-    FIELDS_MAX, FieldRules, FieldRulesError, Message, VALUE_BYTES_MAX, Values, parse_fields,
+    ChangeError, FIELDS_MAX, FieldRules, FieldRulesError, Message, VALUE_BYTES_MAX, Values,
+    parse_fields,
 };
 pub use hidden::{RuleWarning, Surroundings, WarningKind};
 pub use ignored::{IgnoredDirective, RequestIgnored};

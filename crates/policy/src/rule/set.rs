@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use weir_extend::ListenerMode;
-use weir_semantics::{DeltaSeconds, HostName, Method};
+use weir_semantics::{DeltaSeconds, FieldNames, HostName, Method};
 
 /// The rules of a configuration.
 #[derive(Debug)]
@@ -319,6 +319,22 @@ impl RuleSet {
     }
 
     /// How the `matched` rules change a response for its client.
+    /// The fields that the `matched` rules replace or remove in responses for their client: nothing
+    /// of them is to come in front of the head or behind the content, either. Of rules for some
+    /// statuses or types alone, too: which those are is not known in front of the head.
+    #[must_use]
+    pub fn left_out(&self, matched: Bits) -> FieldNames {
+        let mut deciding = matched.iter().map(|rule| &self.rules[rule]);
+        let mut names = Vec::new();
+        // the first without such matchers decides, if none before it does
+        let _decided = deciding.find(|rule| {
+            let changes = rule.actions.response.as_ref();
+            names.extend(changes.into_iter().flat_map(FieldRules::replaced));
+            changes.is_some() && !rule.matchers.is_of_response()
+        });
+        names.into_iter().collect()
+    }
+
     #[must_use]
     pub fn response(&self, matched: Bits, status: u16, content_type: &[u8]) -> Option<&FieldRules> {
         let matched = self.with_response(matched, status, content_type);

@@ -164,7 +164,7 @@ impl ClientConnection {
             unread: &mut self.unread,
             length: exchange.request.body,
             trailers: exchange.settings.heads,
-            named: exchange.request.named_in_trailers(),
+            named: exchange.named_in_trailers(),
             http11: exchange.request.is_http11(),
             is_persistent: exchange.request.is_persistent,
             deadline: &mut self.deadline,
@@ -173,6 +173,7 @@ impl ClientConnection {
         if let Some(lines) = exchange.peer_lines(Maker::Origin) {
             stream.response.set_hop_lines(lines);
         }
+        stream.response.leave_out(exchange.left_out());
         let alive = run::run(&mut stream, exchange).await;
         // what the client still sends must not bring about a reset that overtakes the response
         self.closing = stream.response.is_complete() && !stream.is_persistent();

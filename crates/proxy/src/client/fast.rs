@@ -464,7 +464,7 @@ pub(crate) fn for_store(
     let target = &request.target;
     let values = Values::new(None, target.host.as_str(), target.path_and_query);
     let fields = with_rules::changed_fields(changes, head, &values);
-    let fields = fields.map_err(Answer::no_room_for_rule)?;
+    let fields = fields.map_err(Answer::unchanged_by_rule)?;
     let lines = fields.iter();
     let lines: Vec<FieldLine<'_>> = lines
         .map(|(name, value)| FieldLine::new(name, value))

@@ -42,6 +42,7 @@ use weir_net::http::{
 use weir_policy::{Command, Event, Failure, Forwarding, RefuseReason};
 use weir_semantics::ProxyError;
 use weir_store::StoredResponse;
+use weir_wire::write;
 
 /// As the client sent it.
 const AS_SENT: Forwarding = Forwarding {
@@ -181,7 +182,9 @@ async fn answer(
             }
             stored::send_stored(stream, exchange, &stored, serving, ready).await;
         }
-        ResponseOutcome::Switched { head } => {
+        ResponseOutcome::Switched { mut head } => {
+            respond::change_by_rules(exchange, 101, &mut head);
+            write::end_of_head(&mut head);
             Box::pin(switch::run(stream, exchange, hop, (101, &head))).await;
         }
         ResponseOutcome::ClientLeft

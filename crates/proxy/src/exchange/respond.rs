@@ -134,7 +134,7 @@ pub(crate) async fn begin_sent(
 }
 
 /// Changes the head of a response for its client, as rules of the operator say.
-fn change_by_rules(exchange: &RequestState, status: u16, head: &mut Vec<u8>) {
+pub(crate) fn change_by_rules(exchange: &RequestState, status: u16, head: &mut Vec<u8>) {
     let (rules, matched) = (&exchange.settings.operator_rules, exchange.operator_rules);
     if rules.may_change_response(matched) {
         let request = exchange.logged.as_deref().unwrap_or(&exchange.request);

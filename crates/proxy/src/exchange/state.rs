@@ -246,6 +246,23 @@ impl RequestState {
             .answered_by_rule(self.worker.now(), by, (own, &used));
     }
 
+    /// Fields of its trailer section that go no further: its head names them, or rules of the
+    /// operator have set or removed them there.
+    pub(crate) fn named_in_trailers(&self) -> NamedFields {
+        let rules = &self.settings.operator_rules;
+        let named = self.request.named_in_trailers();
+        match rules.outcome(self.operator_rules).request {
+            Some(changes) => named.and(changes.replaced().collect()),
+            None => named,
+        }
+    }
+
+    /// Fields that rules of the operator replace in the head of the response, and that are neither
+    /// to come before it nor behind the content.
+    pub(crate) fn left_out(&self) -> FieldNames {
+        self.settings.operator_rules.left_out(self.operator_rules)
+    }
+
     /// Whether a rule of the operator has it bypass the cache.
     pub(crate) fn bypasses_by_rule(&self) -> bool {
         let rules = &self.settings.operator_rules;

@@ -9,9 +9,9 @@ use crate::modules::module_answer::ModuleRefusal;
 use crate::send::disk_read::ContentReadError;
 use crate::settings::Settings;
 use std::fmt::Display;
-use weir_extend::FieldError;
 use weir_net::next_hops::ConnectFailure;
 use weir_policy::extension::ModuleFailure;
+use weir_policy::rule::ChangeError;
 use weir_policy::verdict::Marks;
 use weir_policy::{Handling, RefuseReason, Verdict};
 use weir_semantics::{DecidedBy, ProxyError, write_proxy_status};
@@ -129,7 +129,7 @@ impl Answer {
     }
 
     /// 400: a rule of the operator cannot change the head of the request.
-    pub(crate) fn no_room_for_rule(error: FieldError) -> Self {
+    pub(crate) fn unchanged_by_rule(error: ChangeError) -> Self {
         let text = format!("a rule of this proxy cannot change the head: {error}");
         Self::closing(400, AnswerReason::bad(text))
     }

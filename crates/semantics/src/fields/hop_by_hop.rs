@@ -3,6 +3,7 @@
 
 use crate::fields::field::{FieldLine, lines_named, list_elements};
 use crate::fields::known::{Known, identify};
+use crate::fields::names::FieldNames;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -147,7 +148,10 @@ impl<'a> ConnectionOptions<'a> {
             return NamedFields::NONE;
         }
         let lines: Vec<&[u8]> = lines_named(self.fields, "connection").collect();
-        NamedFields(Some(lines.join(&b","[..]).into()))
+        NamedFields {
+            options: Some(lines.join(&b","[..]).into()),
+            others: FieldNames::NONE,
+        }
     }
 }
 
@@ -160,19 +164,31 @@ fn are_named<'l>(mut lines: impl Iterator<Item = &'l [u8]>, field: &str) -> bool
     lines.any(|line| list_elements(line).any(is_named))
 }
 
-/// The fields that `Connection` names in the head of a message, by [`ConnectionOptions::names`].
-/// At most as long as the head.
+/// The fields that `Connection` names in the head of a message, by [`ConnectionOptions::names`],
+/// and others that are not to come behind that head. The former are at most as long as the head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NamedFields(Option<Box<[u8]>>);
+pub struct NamedFields {
+    options: Option<Box<[u8]>>,
+    others: FieldNames,
+}
 
 impl NamedFields {
     /// None is named.
-    pub const NONE: Self = Self(None);
+    pub const NONE: Self = Self {
+        options: None,
+        others: FieldNames::NONE,
+    };
+
+    /// The same and `others`, whatever the head names.
+    #[must_use]
+    pub fn and(self, others: FieldNames) -> Self {
+        Self { others, ..self }
+    }
 
     /// Whether this field is named.
     #[must_use]
     pub fn has(&self, field: &str) -> bool {
-        are_named(self.0.as_deref().into_iter(), field)
+        are_named(self.options.as_deref().into_iter(), field) || self.others.has(field)
     }
 }
 

@@ -473,3 +473,28 @@ fn request_without_a_client_is_for_no_rule_with_networks() {
     };
     assert!(set.applicable(&place).is_empty());
 }
+
+/// Of fields before the head and behind the content it is not known which rule decides.
+#[test]
+fn fields_are_left_out_that_a_rule_may_replace_up_to_the_first_that_surely_decides() {
+    let responding = |status: &[&str], changes: &[&str]| {
+        let mut rule = RuleSpec::default();
+        rule.matchers.status = parsed(status);
+        rule.actions.response = Some(parse_fields(Message::Response, changes).expect("fields"));
+        rule
+    };
+    let mut other = RuleSpec::default();
+    other.actions.bypass = Some(true);
+    let set = RuleSet::new(vec![
+        responding(&["404"], &["remove A", "add B: 1"]),
+        other,
+        responding(&[], &["set C: 1"]),
+        responding(&[], &["remove D"]),
+    ]);
+    let set = set.expect("rules");
+    let left_out = set.left_out((0..4).collect());
+    assert!(left_out.has("a") && left_out.has("C"));
+    assert!(!left_out.has("B") && !left_out.has("D"));
+    assert!(set.left_out([1].into_iter().collect()).is_empty());
+    assert!(set.left_out(Bits::NONE).is_empty());
+}

@@ -16,10 +16,10 @@ use crate::request::judge::ReceivedRequest;
 use crate::send::heads::{self, ServedForm};
 use crate::settings::Settings;
 use std::borrow::Cow;
-use weir_extend::{FieldError, Fields};
+use weir_extend::Fields;
 use weir_measure::Metric;
 use weir_policy::extension::ModuleSet;
-use weir_policy::rule::{Bits, FieldRules, Outcome, Place, Values};
+use weir_policy::rule::{Bits, ChangeError, FieldRules, Outcome, Place, Values};
 use weir_policy::{Now, Phase, Serving, Transaction};
 use weir_semantics::{
     ConnectionOptions, FieldLine, Known, Method, RequestDirectives, Target, identify, list_elements,
@@ -87,7 +87,7 @@ pub(super) fn changed_fields(
     changes: &FieldRules,
     head: &RequestHead<'_, '_>,
     values: &Values<'_>,
-) -> Result<Fields, FieldError> {
+) -> Result<Fields, ChangeError> {
     let options = ConnectionOptions::gather(head.fields);
     let kept = head.fields.iter().map(|line| {
         let value = match identify(line.name) {
@@ -149,7 +149,7 @@ pub(super) fn take(
     let values = this.values(request);
     let fields = match changed_fields(changes, head, &values) {
         Ok(fields) => fields,
-        Err(error) => return this.refuse(head, Answer::no_room_for_rule(error), log, output),
+        Err(error) => return this.refuse(head, Answer::unchanged_by_rule(error), log, output),
     };
     let lines = fields
         .iter()

@@ -44,7 +44,7 @@ pub(crate) fn interim_head(head: &ResponseHead<'_, '_>) -> Vec<u8> {
     out
 }
 
-/// The head of a 101, complete: Upgrade passes with a Connection of ours (RFC 9110 §7.8).
+/// The head of a 101, but for its end: Upgrade passes with a Connection of ours (RFC 9110 §7.8).
 pub(crate) fn switching_head(head: &ResponseHead<'_, '_>, settings: &Settings) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     write::status_line(&mut out, Version::Http11, head.status, head.reason);
@@ -56,7 +56,6 @@ pub(crate) fn switching_head(head: &ResponseHead<'_, '_>, settings: &Settings) -
     }
     out.extend_from_slice(settings.via_line(head.version));
     out.extend_from_slice(b"Connection: Upgrade\r\n");
-    write::end_of_head(&mut out);
     out
 }
 

@@ -43,6 +43,33 @@ fn no_client_has_a_field_dropped_that_a_rule_sets() {
     });
 }
 
+/// What follows the content, or is written otherwise, is no way round a rule.
+#[test]
+fn next_hop_gets_no_other_line_of_a_field_that_a_rule_sets_or_removes() {
+    let change =
+        ruled(r#"[{"request": ["set X-Real-IP: {client}", "remove X-Secret", "add X-Added: 1"]}]"#);
+    Setup::each_with(change, |setup| {
+        let mut client = setup.proxy.client();
+        let fields = "X_Real_IP: forged\r\nx-real_ip: forged\r\nX_Secret: s\r\n\
+                      Transfer-Encoding: chunked\r\n";
+        let trailers = "X-Real-IP: forged\r\nX_Real_IP: forged\r\nx-secret: s\r\n\
+                        X-Added: 2\r\nX-Own: 3\r\n";
+        client
+            .send(setup.head("POST", "/", "1.1", fields) + "2\r\nok\r\n0\r\n" + trailers + "\r\n");
+        let mut hop = setup.origin.accept();
+        let head = hop.read_head();
+        assert_eq!(head.all("x-real-ip"), ["127.0.0.1"]);
+        for name in ["x_real_ip", "x-real_ip", "x_secret", "x-secret"] {
+            assert!(!head.has(name), "{head:?}");
+        }
+        let (content, trailers) = hop.read_chunks();
+        assert_eq!(content, b"ok");
+        assert_eq!(trailers, "X-Added: 2\r\nX-Own: 3\r\n");
+        hop.send(answer(""));
+        assert_eq!(client.read_response().status(), 200);
+    });
+}
+
 #[test]
 fn response_is_chosen_by_the_request_as_it_was_forwarded() {
     let change = ruled(r#"[{"path": ["/same"], "request": ["set X-Kind: all"]}]"#);

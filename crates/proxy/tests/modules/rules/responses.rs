@@ -76,6 +76,65 @@ fn change_depends_on_status_and_content_type_as_they_are_sent() {
 }
 
 #[test]
+fn field_that_a_rule_replaces_comes_neither_before_nor_behind_the_response() {
+    let change = ruled(
+        r#"[{"status": ["404"], "response": ["remove X-Missing"]},
+            {"response": ["remove X-Secret", "set X-Set: rule", "add X-Added: rule"]},
+            {"response": ["remove Link"]}]"#,
+    );
+    Setup::each_with(change, |setup| {
+        let fields = "X-Secret: s\r\nx_secret: s\r\nX-Set: s\r\nX-Missing: s\r\nX-Added: 1\r\n\
+                      Link: </a>\r\n";
+        for (number, control) in ["max-age=60", "no-store"].iter().enumerate() {
+            let mut client = setup.proxy.client();
+            client.send(setup.get(&format!("/{number}")));
+            let mut hop = setup.origin.accept();
+            hop.read_head();
+            hop.send(format!("HTTP/1.1 103 Early Hints\r\n{fields}\r\n"));
+            let early = client.read_head();
+            assert_eq!(early.status(), 103);
+            hop.send(format!(
+                "HTTP/1.1 200 OK\r\nCache-Control: {control}\r\n{fields}\
+                 Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n{fields}\r\n"
+            ));
+            let response = client.read_response();
+            assert_eq!(response.trailers, "X-Added: 1\r\nLink: </a>\r\n");
+            for head in [&early, &response.head] {
+                assert!(!head.has("x-secret") && !head.has("x_secret"), "{head:?}");
+                assert!(head.has("x-added") && head.has("link"), "{head:?}");
+            }
+            assert!(!early.has("x-missing") && !early.has("x-set"));
+            assert_eq!(response.head.all("x-set"), ["rule"]);
+            assert!(response.head.has("x-missing"));
+        }
+    });
+}
+
+#[test]
+fn head_of_a_switch_of_protocols_is_changed_as_that_of_any_response() {
+    let change = ruled(r#"[{"response": ["remove X-Secret", "set X-Set: rule"]}]"#);
+    Setup::each_with(change, |setup| {
+        let mut client = setup.proxy.client();
+        let fields = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+        client.send(setup.head("GET", "/", "1.1", fields));
+        let mut hop = setup.origin.accept();
+        hop.read_head();
+        hop.send(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+             X-Secret: s\r\n\r\nfirst words",
+        );
+        let head = client.read_head();
+        assert_eq!(
+            (head.status(), head.field("upgrade")),
+            (101, Some("websocket"))
+        );
+        assert_eq!(head.all("x-set"), ["rule"]);
+        assert!(!head.has("x-secret"), "{head:?}");
+        client.expect("first words");
+    });
+}
+
+#[test]
 fn response_too_large_for_the_fast_path_is_changed_too() {
     let change = ruled(r#"[{"response": ["set X-Rule: yes", "remove Server"]}]"#);
     Setup::each_with(change, |setup| {
