@@ -5,7 +5,8 @@
 
 use crate::send::heads::line_bytes;
 use weir_extend::{FieldRule, HeadFields};
-use weir_policy::rule::{Bits, RuleSet, Values};
+use weir_policy::rule::{Bits, FieldRules, RuleSet, Values};
+use weir_semantics::{ResponseDirectives, is_same_field};
 use weir_wire::write;
 
 /// Changes the head that begins at `before` in `out`, a status line and fields, as the `matched`
@@ -23,27 +24,62 @@ pub(crate) fn change_response(
     let Some(changes) = rules.response(matched, status, content_type) else {
         return;
     };
+    let is_for_one = loses_cookie(changes, &fields) && !may_be_shared(&fields);
     for change in changes.iter() {
         if !matches!(change, FieldRule::Add(..)) {
-            remove(out, from, change.name());
+            remove(out, from, |name| is_same_field(name, change.name()));
         }
         if let Some(Ok(value)) = change.value().map(|value| values.fill(value)) {
             write::field(out, change.name(), value.as_bytes());
         }
     }
+    if is_for_one {
+        keep_private(out, from);
+    }
 }
 
-/// Removes the lines with this name behind `from`.
-fn remove(out: &mut Vec<u8>, from: usize, name: &str) {
+/// Fields that set a cookie.
+const COOKIES: [&str; 2] = ["Set-Cookie", "Set-Cookie2"];
+
+/// Whether `changes` take a cookie away that a response sets.
+fn loses_cookie(changes: &FieldRules, fields: &HeadFields<'_>) -> bool {
+    let mut replaced = changes.replaced();
+    replaced.any(|name| {
+        let mut cookies = COOKIES.iter();
+        cookies.any(|cookie| is_same_field(name, cookie) && fields.get(cookie).is_some())
+    })
+}
+
+/// Whether a response says that it is for all, though it sets a cookie: this is what has it stored
+/// here with one.
+fn may_be_shared(fields: &HeadFields<'_>) -> bool {
+    let mut directives = ResponseDirectives::default();
+    for line in fields.all("cache-control") {
+        directives.add_line(line);
+    }
+    directives.public || directives.s_maxage.is_some()
+}
+
+/// Has caches behind this one keep a response for its client alone. Without its cookie nothing else
+/// would show them that it is: what it has may be of the session that the cookie was for. A
+/// targeted field (RFC 9213) would have its cache read nothing else, so it goes.
+fn keep_private(out: &mut Vec<u8>, from: usize) {
+    remove(out, from, |name| {
+        let start = name.len().saturating_sub("-Cache-Control".len());
+        let end = name.get(start..).unwrap_or_default();
+        end.eq_ignore_ascii_case("-Cache-Control") || is_same_field(name, "Surrogate-Control")
+    });
+    write::field(out, "Cache-Control", b"private");
+}
+
+/// Removes the lines behind `from` whose name is one that is `removed`.
+fn remove(out: &mut Vec<u8>, from: usize, removed: impl Fn(&str) -> bool) {
     let (mut read, mut written) = (from, from);
     while read < out.len() {
         let length = out[read..].iter().position(|byte| *byte == b'\n');
         let end = length.map_or(out.len(), |length| read + length + 1);
-        let is_named = out[read..end]
-            .split_at_checked(name.len())
-            .is_some_and(|(start, rest)| {
-                start.eq_ignore_ascii_case(name.as_bytes()) && rest.starts_with(b":")
-            });
+        let line = out[read..end].split(|byte| *byte == b':').next();
+        let is_named = line.is_some_and(|name| str::from_utf8(name).is_ok_and(&removed));
         if !is_named {
             out.copy_within(read..end, written);
             written += end - read;
@@ -61,12 +97,13 @@ mod tests {
     fn all_lines_with_a_name_are_removed_and_no_others() {
         let check = |name: &str, expected: &str| {
             let mut out = b"before\r\nA: 1\r\na:2\r\nAB: 3\r\nB: A: 4\r\n".to_vec();
-            remove(&mut out, 8, name);
+            remove(&mut out, 8, |other| is_same_field(other, name));
             assert_eq!(str::from_utf8(&out), Ok(expected), "{name}");
         };
         check("a", "before\r\nAB: 3\r\nB: A: 4\r\n");
         check("AB", "before\r\nA: 1\r\na:2\r\nB: A: 4\r\n");
         check("b", "before\r\nA: 1\r\na:2\r\nAB: 3\r\n");
+        check("a_b", "before\r\nA: 1\r\na:2\r\nAB: 3\r\nB: A: 4\r\n");
         check("before", "before\r\nA: 1\r\na:2\r\nAB: 3\r\nB: A: 4\r\n");
     }
 }

@@ -134,6 +134,33 @@ fn head_of_a_switch_of_protocols_is_changed_as_that_of_any_response() {
     });
 }
 
+/// A cookie shows that a response is for one client; without it, what it has for that client would
+/// look as if it were for all.
+#[test]
+fn response_that_loses_its_cookie_stays_private_unless_its_origin_shares_it() {
+    let change = ruled(r#"[{"path": ["/removed"], "response": ["remove set_cookie"]}]"#);
+    Setup::each_with(change, |setup| {
+        let check = |path: &str, control: &str, is_private: bool| {
+            let fields = format!(
+                "Cache-Control: {control}\r\nSet-Cookie: a=b\r\nCDN-Cache-Control: max-age=60\r\n\
+                 Surrogate-Control: max-age=60\r\nConnection: close\r\n"
+            );
+            let (response, _) = setup.fetch(path, &answer(&fields));
+            let head = &response.head;
+            let controls = head.all("cache-control");
+            let expected = [control, "private"];
+            assert_eq!(controls, expected[..1 + usize::from(is_private)], "{path}");
+            assert_eq!(head.has("cdn-cache-control"), !is_private, "{path}");
+            assert_eq!(head.has("surrogate-control"), !is_private, "{path}");
+            assert_eq!(head.has("set-cookie"), path.starts_with("/kept"));
+        };
+        check("/removed/1", "max-age=60", true);
+        check("/removed/2", "public, max-age=60", false);
+        check("/removed/3", "s-maxage=60", false);
+        check("/kept", "max-age=60", false);
+    });
+}
+
 #[test]
 fn response_too_large_for_the_fast_path_is_changed_too() {
     let change = ruled(r#"[{"response": ["set X-Rule: yes", "remove Server"]}]"#);
