@@ -456,10 +456,10 @@ pub(crate) fn for_store(
         client_allowed: true,
     };
     let request = ReceivedRequest::judge(head, &rules)?;
-    let operator_rules = &receiver.settings.operator_rules;
-    let outcome = operator_rules.outcome(with_rules::rules_for_store(receiver, &request.target));
+    let matched = with_rules::rules_for_store(receiver, &request.target);
+    let outcome = receiver.settings.operator_rules.outcome(matched);
     let Some(changes) = outcome.request else {
-        return Ok(state_for_store(receiver, &request, head));
+        return Ok(state_for_store(receiver, &request, head, matched));
     };
     let target = &request.target;
     let values = Values::new(None, target.host.as_str(), target.path_and_query);
@@ -474,18 +474,22 @@ pub(crate) fn for_store(
         ..*head
     };
     let request = ReceivedRequest::judge(&head, &rules)?;
-    Ok(state_for_store(receiver, &request, &head))
+    Ok(state_for_store(receiver, &request, &head, matched))
 }
 
 fn state_for_store(
     receiver: &Receiver<'_>,
     request: &ReceivedRequest<'_>,
     head: &RequestHead<'_, '_>,
+    rules: Bits,
 ) -> Box<RequestState> {
     let key = request.key(receiver.worker.shared.store.secret());
     let tx = Transaction::new(request.facts, receiver.worker.now());
     let decided = (tx, Plan::Judge, key);
-    receiver.exchange(Request::new(request, head), decided, RequestLog::unread())
+    let request = Request::new(request, head);
+    let mut exchange = receiver.exchange(request, decided, RequestLog::unread());
+    exchange.operator_rules = rules;
+    exchange
 }
 
 /// A response in memory that is copied behind its head, for a request without content that must be

@@ -35,12 +35,26 @@ enum Outcome {
     Again,
 }
 
+/// Refuses to request what rules of the operator have no client get from the store.
+fn check_rules(exchange: &RequestState) -> Result<(), StoredError> {
+    let rules = &exchange.settings.operator_rules;
+    let outcome = rules.outcome(exchange.operator_rules);
+    if outcome.deny.is_some() {
+        return Err(StoredError::Forbidden);
+    }
+    match outcome.bypass {
+        true => Err(StoredError::Refused(NotStored::BypassByRule.as_str())),
+        false => Ok(()),
+    }
+}
+
 /// Has the response to a GET of the target stored, unless a fresh one is.
 pub(super) async fn fetch(
     context: &CallContext,
     target: &StoredTarget,
 ) -> Result<StoredInfo, StoredError> {
     let mut exchange = target::selecting_variant(context, target).await?;
+    check_rules(&exchange)?;
     let now = context.worker.now();
     let found = find(&mut exchange).await?;
     let whole = found.filter(|(response, _)| !response.is_part());
@@ -73,6 +87,7 @@ pub(super) async fn validate(
     target: &StoredTarget,
 ) -> Result<Validation, StoredError> {
     let mut exchange = target::selecting_variant(context, target).await?;
+    check_rules(&exchange)?;
     let found = find(&mut exchange).await?;
     let found = found.filter(|(response, _)| !response.is_part());
     let found = found.ok_or(StoredError::NotStored)?;

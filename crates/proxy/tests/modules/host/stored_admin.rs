@@ -108,6 +108,26 @@ fn operator_has_responses_fetched_and_validated_by_the_destination_rules() {
 }
 
 #[test]
+fn operator_has_nothing_fetched_that_rules_keep_from_the_store() {
+    let proxy = proxy(|config| {
+        let rules = r#"[{"path": ["/denied"], "deny": "closed"},
+            {"path": ["/bypassed"], "bypass": true},
+            {"client": ["127.0.0.0/8"], "deny": "no client at all"}]"#;
+        config.rules = serde_json::from_str(rules).expect("rules");
+    });
+    let origin = ScriptedOrigin::new();
+    for call in ["fetch", "validate"] {
+        let url = |path: &str| format!("{call}?url=http://{}{path}", origin.address());
+        check(&proxy, &url("/denied"), 403, "forbidden");
+        check(&proxy, &url("/bypassed"), 422, "not stored (rule)");
+    }
+    origin.expect_untouched();
+    // what is stored there from before can still be deleted
+    let url = format!("delete?url=http://{}/denied", origin.address());
+    check(&proxy, &url, 200, "deleted 0");
+}
+
+#[test]
 fn call_that_is_not_understood_changes_nothing() {
     let proxy = proxy(|_| {});
     let inject = |message: &[u8]| {
