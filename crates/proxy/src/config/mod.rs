@@ -128,7 +128,7 @@ impl Config {
         route::check(&self.routes, &own)?;
         parent::check(&self.parents, &self.listeners, &own)?;
         module::check(&self.modules)?;
-        rule::check(&self.rules)?;
+        rule::check(&self.rules, &self.listeners)?;
         route::cluster::check(&self.cluster, &self.listeners)?;
         cache::check(&self.cache)?;
         disk::check(&self.disk)?;

@@ -5,7 +5,7 @@ mod values;
 pub use values::{FieldChange, RuleListener, RuleMethod, RulePath, RuleStatus, RuleType};
 
 use crate::config::access::Access;
-use crate::config::listener::Listener;
+use crate::config::listener::{Listener, Mode};
 use crate::config::module::Module;
 use crate::config::route::HostPattern;
 use crate::config::setting::invalid::Invalid;
@@ -143,7 +143,8 @@ impl Rule {
                 "rule[].preset",
                 &[
                     "Rules that come with Weir, in the place of this one: `packages` gives lifetimes to files of mirrors for apt, pip, npm and",
-                    "cargo, and has lists of packages validated; docs/rules.md lists them. Beside it there can be `name`, `listener` and `host`.",
+                    "cargo, and has lists of packages validated; docs/rules.md lists them. Beside it there can be `name`, `listener` and `host`;",
+                    "on a forward proxy `host` must name the mirrors, as other sites have pages for one user at such paths.",
                 ],
             ),
             Setting::new::<Vec<RuleListener>>(
@@ -376,8 +377,32 @@ fn key_at(rules: &[Rule], index: usize, key: &str) -> String {
     }
 }
 
+/// Refuses a preset that is for all sites that a forward proxy is asked for: any of them could lay
+/// a page for one user at a path of a package, and have it kept.
+fn check_hosts(rule: &Rule, index: usize, listeners: &[Listener]) -> Result<(), Invalid> {
+    let is_for_forward =
+        rule.listener.is_empty() || rule.listener.contains(&RuleListener::Mode(Mode::Forward));
+    let mut modes = listeners.iter().filter_map(|it| it.mode.mode());
+    match rule.preset {
+        Some(preset)
+            if rule.host.is_empty() && is_for_forward && modes.any(|it| it == Mode::Forward) =>
+        {
+            Err(Invalid::new(
+                format!("rule[{index}].preset"),
+                format!(
+                    "the preset `{preset}` would be for all sites that a forward proxy is asked for, \
+                     and some have pages for one user at paths of packages"
+                ),
+                "name your mirrors, as in `host = [\"deb.debian.org\"]`; a gateway needs no \
+                 names: `listener = [\"gateway\"]`",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Refuses rules that mean nothing, and names that are not distinct.
-pub(super) fn check(rules: &[Rule]) -> Result<(), Invalid> {
+pub(super) fn check(rules: &[Rule], listeners: &[Listener]) -> Result<(), Invalid> {
     for (index, rule) in rules.iter().enumerate() {
         if let Some(lifetime) = &rule.lifetime {
             lifetime.check(&format!("rule[{index}].lifetime"))?;
@@ -401,7 +426,9 @@ pub(super) fn check(rules: &[Rule]) -> Result<(), Invalid> {
             ));
         }
     }
-    compile(rules).map(|_| ())
+    compile(rules)?;
+    let mut rules = rules.iter().enumerate();
+    rules.try_for_each(|(index, rule)| check_hosts(rule, index, listeners))
 }
 
 /// Rules that decide nothing.

@@ -142,7 +142,14 @@ fn rule_that_decides_nothing_is_named_in_a_warning() {
 
 #[test]
 fn preset_stands_in_the_place_of_its_table() {
-    check(r#"[{"preset": "packages"}]"#, None);
+    // of a forward proxy's clients any site could lay something at a path of a package
+    let all_sites = Some("rule[0].preset");
+    check(r#"[{"preset": "packages"}]"#, all_sites);
+    check(
+        r#"[{"preset": "packages", "listener": ["forward"]}]"#,
+        all_sites,
+    );
+    check(r#"[{"preset": "packages", "listener": ["gateway"]}]"#, None);
     check(
         r#"[{"preset": "packages", "listener": ["forward"], "host": ["*.example.com"], "name": "a"}]"#,
         None,
@@ -156,12 +163,12 @@ fn preset_stands_in_the_place_of_its_table() {
     );
     // what is wrong behind a preset is named at its own place
     check(
-        r#"[{"preset": "packages"}, {"deny": ""}]"#,
+        r#"[{"preset": "packages", "host": ["a"]}, {"deny": ""}]"#,
         Some("rule[1].deny"),
     );
-    check_warnings(r#"[{"preset": "packages"}]"#, &[]);
+    check_warnings(r#"[{"preset": "packages", "host": ["a"]}]"#, &[]);
     check_warnings(
-        r#"[{"lifetime": {"default": "1d"}}, {"preset": "packages"}]"#,
+        r#"[{"lifetime": {"default": "1d"}}, {"preset": "packages", "host": ["a"]}]"#,
         &["rule[1].preset"],
     );
     check_warnings(

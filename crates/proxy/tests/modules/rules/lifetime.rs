@@ -129,7 +129,8 @@ fn reload_with_other_rules_is_for_responses_that_come_after_it() {
 
 #[test]
 fn packages_of_a_mirror_that_says_nothing_are_hits_and_their_lists_are_validated() {
-    Setup::each_with(ruled(r#"[{"preset": "packages"}]"#), |setup| {
+    let mirrors = r#"[{"preset": "packages", "host": ["a.example", "127.0.0.1"]}]"#;
+    Setup::each_with(ruled(mirrors), |setup| {
         let plain = response("200 OK", "ETag: \"a\"\r\n");
         let deb = "/debian/pool/main/b/bash/bash_5.2_amd64.deb";
         assert_eq!(
