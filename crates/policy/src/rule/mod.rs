@@ -32,7 +32,9 @@ pub use ignored::{IgnoredDirective, RequestIgnored};
 pub use matchers::{
     ListenerPattern, Matchers, PATTERNS_MAX, PatternError, StatusPattern, TypePattern,
 };
-pub use path::{GLOB_BYTES_MAX, GLOB_STARS_MAX, Glob, PREFIX_BYTES_MAX, PathError, PathPattern};
+pub use path::{
+    GLOB_BYTES_MAX, GLOB_STARS_MAX, Glob, PREFIX_BYTES_MAX, PathError, PathPattern, STARS_MAX,
+};
 pub use preset::Preset;
 pub use reuse::{ERROR_LIFETIME_MAX, Reuse};
 pub use set::{Outcome, Place, RuleError, RuleSet, StoringRules};

@@ -16,6 +16,10 @@ pub const GLOB_BYTES_MAX: usize = 120;
 /// Most stars of a glob, `**` as one.
 pub const GLOB_STARS_MAX: usize = 8;
 
+/// Most stars of the globs of all rules: a step for each of them may be made for each byte of a
+/// path, in one pass that nothing else of the worker interrupts.
+pub const STARS_MAX: usize = 512;
+
 /// Most bytes of a prefix.
 pub const PREFIX_BYTES_MAX: usize = 1024;
 
@@ -128,6 +132,14 @@ impl PathPattern {
             Self::Prefix(prefix) => is_prefix(prefix, path),
             Self::Glob(glob) => glob.matches(path.as_bytes()),
         }
+    }
+
+    /// How many stars there are in it.
+    pub(super) fn stars(&self) -> usize {
+        let Self::Glob(glob) = self else { return 0 };
+        let is_star =
+            |token: &&Token| matches!(token, Token::Star | Token::Stars | Token::Segments);
+        glob.tokens.iter().filter(is_star).count()
     }
 
     /// The first segment of all paths that it is for; `None` if they differ in it.

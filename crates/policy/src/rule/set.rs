@@ -10,6 +10,7 @@ use super::fields::FieldRules;
 use super::host_table::{HostTable, NameTable};
 use super::ignored::RequestIgnored;
 use super::matchers::{ListenerPattern, Matchers, PATTERNS_MAX, StatusPattern};
+use super::path::{PathPattern, STARS_MAX};
 use super::reuse::Reuse;
 use super::spec::{Action, DENY_BYTES_MAX, Denial, RuleLifetime, RuleSpec};
 use crate::route::HostPattern;
@@ -318,7 +319,6 @@ impl RuleSet {
         matched.any(|rule| self.rules[rule].actions.response.is_some())
     }
 
-    /// How the `matched` rules change a response for its client.
     /// The fields that the `matched` rules replace or remove in responses for their client: nothing
     /// of them is to come in front of the head or behind the content, either. Of rules for some
     /// statuses or types alone, too: which those are is not known in front of the head.
@@ -335,6 +335,7 @@ impl RuleSet {
         names.into_iter().collect()
     }
 
+    /// How the `matched` rules change a response for its client.
     #[must_use]
     pub fn response(&self, matched: Bits, status: u16, content_type: &[u8]) -> Option<&FieldRules> {
         let matched = self.with_response(matched, status, content_type);
@@ -394,6 +395,17 @@ fn check(rules: &[RuleSpec]) -> Result<(), RuleError> {
     if nets.sum::<usize>() > CLIENT_NETS_MAX {
         let reason = format!("the rules have more than {CLIENT_NETS_MAX} networks of clients");
         return Err(RuleError::new(None, "", reason, "join networks"));
+    }
+    let paths = rules.iter().flat_map(|rule| &rule.matchers.path);
+    let stars: usize = paths.map(PathPattern::stars).sum();
+    if stars > STARS_MAX {
+        let reason = format!("the paths of the rules have {stars} stars, more than {STARS_MAX}");
+        return Err(RuleError::new(
+            None,
+            "",
+            reason,
+            "write prefixes where they do",
+        ));
     }
     rules.iter().enumerate().try_for_each(check_rule)
 }

@@ -474,6 +474,24 @@ fn request_without_a_client_is_for_no_rule_with_networks() {
     assert!(set.applicable(&place).is_empty());
 }
 
+#[test]
+fn globs_of_all_rules_have_a_bounded_number_of_stars() {
+    let rules = |count: usize| {
+        let mut rule = RuleSpec::default();
+        rule.matchers.path = parsed(&["/**/a/*b*c*d*e*f**", "/plain"]);
+        rule.actions.bypass = Some(true);
+        RuleSet::new(vec![rule; count])
+    };
+    let stars = 7;
+    assert!(rules(STARS_MAX / stars).is_ok());
+    let error = rules(STARS_MAX / stars + 1).expect_err("too many");
+    assert_eq!(error.rule, None);
+    assert!(
+        error.reason.contains("have 518 stars, more than 512"),
+        "{error}"
+    );
+}
+
 /// Of fields before the head and behind the content it is not known which rule decides.
 #[test]
 fn fields_are_left_out_that_a_rule_may_replace_up_to_the_first_that_surely_decides() {
