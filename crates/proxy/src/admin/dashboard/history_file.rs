@@ -8,7 +8,7 @@
 //! time, and not if that is in the future.
 
 use crate::log::access_log::Say;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::fs::{FlockOperation, Mode, OFlags, fchmod, flock, open};
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -50,7 +50,8 @@ impl fmt::Debug for HistoryFile {
 }
 
 impl HistoryFile {
-    /// Opens the file, or creates it for its owner alone. A link is not followed.
+    /// Opens the file, or creates it; it is for its owner alone, also if it was not before. A link
+    /// is not followed.
     ///
     /// # Errors
     ///
@@ -79,6 +80,8 @@ impl HistoryFile {
                 "it is no history of weir, and is left as it is: name another file, or remove it";
             return Err(io::Error::other(why));
         }
+        // what it says of the users of the proxy is for those who operate it
+        fchmod(&file, Mode::RUSR | Mode::WUSR)?;
         Ok(Self {
             file,
             width: 0,
@@ -436,6 +439,12 @@ mod tests {
         assert_eq!(mode.mode() & 0o777, 0o600);
         assert!(place.open().is_err(), "it is in use");
         drop(first);
+        // also one that was for others before
+        let for_all = std::fs::Permissions::from_mode(0o644);
+        std::fs::set_permissions(place.path(), for_all).expect("permitted");
+        drop(place.open().expect("opened"));
+        let mode = std::fs::metadata(place.path()).expect("there");
+        assert_eq!(mode.permissions().mode() & 0o777, 0o600);
         let elsewhere = place.folder.path().join("elsewhere");
         std::fs::rename(place.path(), &elsewhere).expect("moved");
         std::os::unix::fs::symlink(&elsewhere, place.path()).expect("linked");
