@@ -1,6 +1,5 @@
 //! `/live` and `/history`.
 
-use super::pieces::in_pieces;
 use super::{Dashboard, shown, told};
 use crate::admin::{json, of_type, text};
 use axum::Extension;
@@ -9,6 +8,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 use weir_measure::history::{History, Step};
 use weir_measure::live::{HistoryTable, Live, VERSION};
 
@@ -70,7 +70,7 @@ pub(in crate::admin) async fn history(
     Extension(dashboard): Extension<Arc<Dashboard>>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let Ok(place) = Arc::clone(&dashboard.readers).try_acquire_owned() else {
+    let Some(place) = dashboard.readers.place(Instant::now()) else {
         let why = "the history is being read by as many as may read it at once: try again\n";
         return text(StatusCode::SERVICE_UNAVAILABLE, why.into());
     };
@@ -78,7 +78,7 @@ pub(in crate::admin) async fn history(
     match table.map(|table| serde_json::to_string(&table)) {
         Ok(Ok(written)) => {
             let length = HeaderValue::from(written.len());
-            let content = in_pieces(written, place);
+            let content = place.in_pieces(written);
             let mut response = of_type(StatusCode::OK, "application/json", content);
             response
                 .headers_mut()

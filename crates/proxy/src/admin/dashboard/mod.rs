@@ -20,6 +20,7 @@ pub(super) use sampler::run as sample;
 
 use history_file::HistoryFile;
 use page::Page;
+use pieces::LargeAnswers;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Semaphore, watch};
 use weir_measure::history::History;
@@ -29,8 +30,9 @@ use weir_measure::live::{LiveKind, LiveSample, LiveSeries};
 /// Watchers of `/events` at once; a further one is answered 503.
 pub(super) const WATCHERS_MAX: usize = 16;
 
-/// Answers to `/history` that are under way at once, of up to 8 MiB each; a further request is
-/// answered 503. One that is not read would else hold memory in each of the admin's places.
+/// Answers to `/history` that are under way at once, of up to 8 MiB each; a further request takes
+/// the place of one that is not read, or is answered 503. They would else hold memory in each of
+/// the admin's places.
 const HISTORY_READERS_MAX: usize = 4;
 
 /// What the admin interface keeps for those who look at it.
@@ -41,7 +43,7 @@ pub(super) struct Dashboard {
     latest: watch::Sender<Latest>,
     watchers: Arc<Semaphore>,
     /// Places of those who read the history.
-    readers: Arc<Semaphore>,
+    readers: LargeAnswers,
     started_unix_ms: u64,
     page: Page,
     /// Where the history outlives this process.
@@ -69,7 +71,7 @@ impl Dashboard {
             series,
             latest: watch::Sender::new(Latest::default()),
             watchers: Arc::new(Semaphore::new(WATCHERS_MAX)),
-            readers: Arc::new(Semaphore::new(HISTORY_READERS_MAX)),
+            readers: LargeAnswers::new(HISTORY_READERS_MAX),
             started_unix_ms: sampler::unix_ms(),
             page: Page::new(),
             file: file.map(Mutex::new),
