@@ -343,8 +343,8 @@ table! {
     /// Connections that this front end did not hand over with their first request, which was to be
     /// forwarded, by the reason: the request was forwarded.
     HandOffsRefused(reason: HandOffRefusal), Counter, "weir_hand_offs_refused_total", "connections";
-    /// Connections that were to be handed over and are lost: the node was not told to go on with
-    /// them, or did not say that it does.
+    /// Connections that were to be handed over and were reset: the node did not say whether it goes
+    /// on with them.
     HandOffsLost, Counter, "weir_hand_offs_lost_total", "connections";
     /// Connections that this node has taken over from a front end.
     ConnectionsAdopted, Counter, "weir_connections_adopted_total", "connections";

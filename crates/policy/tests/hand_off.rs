@@ -1,12 +1,12 @@
 //! Which connections of clients are handed over, and the steps of it.
 
 use weir_policy::connections::hand_off::MoveCommand::{
-    Drop, Freeze, Go, Hold, Look, Release, Send, Steer, Thaw, Unsteer,
+    Drop, Freeze, Go, Hold, Look, Release, Reset, Return, Send, Steer, Thaw, Unsteer,
 };
 use weir_policy::connections::hand_off::MoveEnd::{HandedOver, Lost, Stays};
 use weir_policy::connections::hand_off::MoveEvent::{
-    Adopted, Changed, Frozen, Held, NoRoom, NotAdopted, NotFrozen, NotHeld, NotSteered, NotWentOn,
-    Steered, Unchanged, WentOn,
+    Adopted, Changed, Frozen, Held, NoRoom, NotAdopted, NotAnswered, NotFrozen, NotHeld,
+    NotSteered, NotWentOn, Steered, Unchanged, WentOn,
 };
 use weir_policy::connections::hand_off::{
     HandOffKind, HandOffRequest, MOVES_MAX, Move, MoveCommand, MoveEnd, MoveEvent, Stay,
@@ -93,9 +93,21 @@ fn play(steps: &[(MoveEvent, &[MoveCommand])], end: MoveEnd) {
     }
 }
 
-const EVENTS: [MoveEvent; 13] = [
-    Held, NotHeld, Frozen, NotFrozen, NoRoom, Adopted, NotAdopted, Unchanged, Changed, Steered,
-    NotSteered, WentOn, NotWentOn,
+const EVENTS: [MoveEvent; 14] = [
+    Held,
+    NotHeld,
+    Frozen,
+    NotFrozen,
+    NoRoom,
+    Adopted,
+    NotAdopted,
+    Unchanged,
+    Changed,
+    Steered,
+    NotSteered,
+    WentOn,
+    NotWentOn,
+    NotAnswered,
 ];
 
 /// The steps up to that at which packets are led to the node.
@@ -107,8 +119,8 @@ const TO_STEERING: [(MoveEvent, &[MoveCommand]); 4] = [
 ];
 
 #[test]
-fn connection_is_closed_here_before_the_node_goes_on_with_it() {
-    let steps: [(MoveEvent, &[MoveCommand]); 2] = [(Steered, &[Drop, Go]), (WentOn, &[])];
+fn connection_is_closed_here_when_the_node_says_that_it_goes_on_with_it() {
+    let steps: [(MoveEvent, &[MoveCommand]); 2] = [(Steered, &[Go]), (WentOn, &[Drop])];
     play(&[&TO_STEERING[..], &steps].concat(), HandedOver);
 }
 
@@ -135,8 +147,15 @@ fn failure_before_packets_are_steered_leads_back_and_the_request_is_forwarded() 
 }
 
 #[test]
-fn connection_whose_node_is_not_told_to_go_on_is_steered_no_longer() {
-    let steps: [(MoveEvent, &[MoveCommand]); 2] = [(Steered, &[Drop, Go]), (NotWentOn, &[Unsteer])];
+fn connection_that_the_node_does_not_have_any_more_goes_on_here() {
+    let steps: [(MoveEvent, &[MoveCommand]); 2] = [(Steered, &[Go]), (NotWentOn, &[Return, Thaw])];
+    play(&[&TO_STEERING[..], &steps].concat(), Stays(Stay::Node));
+}
+
+#[test]
+fn client_of_a_connection_that_a_node_may_or_may_not_go_on_with_is_told() {
+    let steps: [(MoveEvent, &[MoveCommand]); 2] =
+        [(Steered, &[Go]), (NotAnswered, &[Unsteer, Reset])];
     play(&[&TO_STEERING[..], &steps].concat(), Lost);
 }
 
@@ -153,19 +172,21 @@ fn in_any_order_of_events_one_machine_at_most_goes_on_with_the_connection() {
         }
         let count = |command| done.iter().filter(|it| **it == command).count();
         let is_told = count(Go) == 1;
-        assert!(count(Go) <= 1 && count(Go) == count(Drop));
-        assert!(count(Unsteer) == usize::from(moving.end() == Some(Lost)));
+        assert!(count(Go) <= 1);
+        let ends = (count(Drop), count(Unsteer), count(Reset), count(Return));
         match moving.end() {
-            None => {}
-            Some(HandedOver | Lost) => assert!(is_told && count(Thaw) == 0, "{done:?}"),
-            Some(Stays(_)) => assert!(!is_told, "{done:?}"),
+            None => assert_eq!((ends, count(Thaw)), ((0, 0, 0, 0), 0), "{done:?}"),
+            Some(HandedOver) => assert!(is_told && ends == (1, 0, 0, 0), "{done:?}"),
+            Some(Lost) => assert!(is_told && ends == (0, 1, 1, 0), "{done:?}"),
+            // told in vain, if it was
+            Some(Stays(_)) => assert_eq!(ends, (0, 0, 0, count(Go)), "{done:?}"),
         }
         // what is frozen is thawed or closed, what is held is released or steered
         if moving.end().is_some() && count(Freeze) == 1 {
             assert_eq!(count(Release) + count(Go), 1, "{done:?}");
         }
         if moving.end().is_some() && count(Send) == 1 {
-            assert_eq!(count(Thaw) + count(Drop), 1, "{done:?}");
+            assert_eq!(count(Thaw) + count(Drop) + count(Reset), 1, "{done:?}");
         }
     }
 }

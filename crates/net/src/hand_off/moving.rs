@@ -15,9 +15,19 @@ pub trait Receiver {
     /// Sends the node the state; whether it has adopted the connection.
     fn adopt(&mut self, state: &ConnectionState) -> impl Future<Output = bool>;
 
-    /// The connection is closed here, and its packets are steered to the node: tells the node to go
-    /// on with it. Whether it says that it does.
-    fn go(&mut self) -> impl Future<Output = bool>;
+    /// The packets of the connection are steered to the node: tells the node to go on with it.
+    fn go(&mut self) -> impl Future<Output = GoAnswer>;
+}
+
+/// What the node says that is told to go on with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GoAnswer {
+    /// It goes on.
+    GoesOn,
+    /// It does not have the connection any more, and has sent nothing.
+    HasNone,
+    /// Nothing in time, or that the connection is broken.
+    None,
 }
 
 /// A connection to be handed over.
@@ -142,10 +152,11 @@ impl<R: Receiver> Moving<'_, R> {
                 self.frozen = None;
                 None
             }
-            MoveCommand::Go => {
-                let went_on = self.receiver.go().await;
-                either(went_on, MoveEvent::WentOn, MoveEvent::NotWentOn)
-            }
+            MoveCommand::Go => Some(match self.receiver.go().await {
+                GoAnswer::GoesOn => MoveEvent::WentOn,
+                GoAnswer::HasNone => MoveEvent::NotWentOn,
+                GoAnswer::None => MoveEvent::NotAnswered,
+            }),
             MoveCommand::Thaw => {
                 let _ = self.frozen.take().map(FrozenConnection::thaw);
                 None
@@ -155,8 +166,12 @@ impl<R: Receiver> Moving<'_, R> {
                 self.held.end();
                 None
             }
-            MoveCommand::Unsteer => {
+            MoveCommand::Return | MoveCommand::Unsteer => {
                 let _ = self.steering.unsteer(vec![flow]).await;
+                None
+            }
+            MoveCommand::Reset => {
+                let _ = self.frozen.take().map(FrozenConnection::reset);
                 None
             }
         }

@@ -5,7 +5,7 @@ use crate::pattern::WAIT_MAX;
 use std::net::{SocketAddrV4, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::Instant;
-use weir_net::hand_off::moving::{self, HandedConnection, MoveOutcome, Receiver};
+use weir_net::hand_off::moving::{self, GoAnswer, HandedConnection, MoveOutcome, Receiver};
 use weir_net::hand_off::repair::{ConnectionState, FrozenConnection};
 use weir_net::hand_off::steering::Steering;
 use weir_policy::connections::hand_off::{MoveEnd, Stay};
@@ -29,6 +29,10 @@ pub(crate) enum Failure {
     BeforeAnswer,
     /// It has said so, and is not told to go on.
     BeforeGo,
+    /// It goes on, and has not said so.
+    AfterGo,
+    /// It has dropped the connection when it is told to go on with it.
+    Forgets,
 }
 
 struct Node<'n> {
@@ -54,13 +58,17 @@ impl Receiver for Node<'_> {
         self.adopted.is_some()
     }
 
-    async fn go(&mut self) -> bool {
+    async fn go(&mut self) -> GoAnswer {
         let adopted = self.adopted.take().expect("an adopted one");
-        if self.failure == Failure::BeforeGo {
-            return false;
+        match self.failure {
+            Failure::BeforeGo => return GoAnswer::None,
+            Failure::Forgets => return GoAnswer::HasNone,
+            _ => self.stream = Some(adopted.thaw().expect("a connection")),
         }
-        self.stream = Some(adopted.thaw().expect("a connection"));
-        true
+        match self.failure {
+            Failure::AfterGo => GoAnswer::None,
+            _ => GoAnswer::GoesOn,
+        }
     }
 }
 
@@ -85,7 +93,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Tries it once; where it goes on, if it does, and what became of it.
+    /// Tries it once; where it goes on, if it does or may, and what became of it.
     pub(crate) fn attempt(
         &self,
         flow: SocketAddrV4,
@@ -111,7 +119,7 @@ impl Mover<'_> {
         match end {
             MoveEnd::HandedOver => (node.stream, end),
             MoveEnd::Stays(_) => (Some(stream), end),
-            MoveEnd::Lost => (None, end),
+            MoveEnd::Lost => (node.stream, end),
         }
     }
 }

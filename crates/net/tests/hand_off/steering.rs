@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::task::LocalSet;
 use weir_net::flow::unacknowledged_bytes;
 use weir_net::hand_off::steering::Steering;
-use weir_policy::connections::hand_off::MoveEnd;
+use weir_policy::connections::hand_off::{MoveEnd, Stay};
 use xtask::command::output;
 use xtask::namespace::is_permitted;
 use xtask::need;
@@ -116,7 +116,7 @@ fn packets_that_are_neither_held_nor_steered_are_answered_by_this_machine() {
 }
 
 #[test]
-fn connection_whose_node_is_not_told_to_go_on_is_reset_with_the_next_packet() {
+fn silent_client_of_a_connection_whose_node_does_not_answer_is_told_at_once() {
     if !is_permitted() {
         return;
     }
@@ -134,10 +134,78 @@ fn connection_whose_node_is_not_told_to_go_on_is_reset_with_the_next_packet() {
     let (server, end) = mover.attempt(flow, server, b"", (1, Failure::BeforeGo));
     assert_eq!(end, MoveEnd::Lost);
     assert!(server.is_none());
-    client.write_all(b"x").expect("open");
     client.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
     let error = client.read(&mut [0]).expect_err("a reset");
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn node_that_goes_on_and_does_not_say_so_does_not_have_its_client_wait() {
+    if !is_permitted() {
+        return;
+    }
+    let Accepted {
+        network,
+        steering,
+        mut client,
+        server,
+        flow,
+    } = Accepted::new(2);
+    let mover = Mover {
+        network: &network,
+        steering: &steering,
+    };
+    let (server, end) = mover.attempt(flow, server, b"", (1, Failure::AfterGo));
+    assert_eq!(end, MoveEnd::Lost);
+    // what the client acknowledges reaches a machine that has no such connection
+    let mut server = server.expect("it goes on");
+    let _ = server.write_all(b"x");
+    client.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
+    let error = loop {
+        match client.read(&mut [0]) {
+            Ok(1) => {}
+            Ok(_) => panic!("an end"),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn connection_that_its_node_has_dropped_goes_on_where_it_was() {
+    if !is_permitted() {
+        return;
+    }
+    let Accepted {
+        network,
+        steering,
+        client,
+        mut server,
+        flow,
+    } = Accepted::new(2);
+    let mover = Mover {
+        network: &network,
+        steering: &steering,
+    };
+    pattern::write(&client, 0..100);
+    pattern::expect(&server, 0, 50);
+    let again = pattern::bytes(0..50);
+    // a packet may be under way
+    let end = loop {
+        let (given_back, end) = mover.attempt(flow, server, &again, (1, Failure::Forgets));
+        server = given_back.expect("it stays");
+        if end != MoveEnd::Stays(Stay::State) {
+            break end;
+        }
+    };
+    assert_eq!(end, MoveEnd::Stays(Stay::Node));
+    pattern::expect(&server, 50, 50);
+    pattern::write(&server, 0..100_000);
+    pattern::expect(&client, 0, 100_000);
+    // and elsewhere, next time
+    let server = mover.hand_over(flow, server, b"", 1);
+    pattern::write(&client, 100..200);
+    pattern::expect(&server, 100, 100);
 }
 
 #[test]

@@ -6,9 +6,9 @@
 //! What follows the request on the connection travels along, so pipelined requests are answered in
 //! their order.
 //!
-//! [`Move`] is what the machine does that has the connection. Until the client's packets are
-//! steered elsewhere, each failure leads back: the connection goes on here, and its request is
-//! forwarded. Then one failure is left: the node is not told to go on. That connection is lost.
+//! [`Move`] is what the machine does that has the connection. Each failure leads back but one: the
+//! connection goes on here, and its request is forwarded. If the node was told to go on and does
+//! not say whether it does, two machines might send: that connection is reset.
 
 use weir_semantics::{Method, words};
 
@@ -137,8 +137,10 @@ pub enum MoveEvent {
     NotSteered,
     /// The node goes on with it.
     WentOn,
-    /// The node does not, or does not say so in time.
+    /// The node does not have it any more, and has sent nothing.
     NotWentOn,
+    /// The node does not say in time whether it goes on with it.
+    NotAnswered,
 }
 
 /// What is to be done with it.
@@ -154,16 +156,20 @@ pub enum MoveCommand {
     Look,
     /// Lead its packets to the node, and drop them no longer, at once.
     Steer,
-    /// Close it here, and send the client nothing.
-    Drop,
     /// Tell the node to go on with it.
     Go,
+    /// Close it here, and send the client nothing.
+    Drop,
     /// Go on with it here.
     Thaw,
     /// Drop its packets no longer.
     Release,
-    /// Have its packets answered here, where there is no such connection: with a reset.
+    /// Lead its packets here again.
+    Return,
+    /// The same, where there will be no such connection: they are answered with a reset.
     Unsteer,
+    /// Close it here, and send the client a reset: it may be silent.
+    Reset,
 }
 
 /// What became of it.
@@ -173,7 +179,7 @@ pub enum MoveEnd {
     HandedOver,
     /// It goes on here, and its request is forwarded: why.
     Stays(Stay),
-    /// No machine has it: its client is told with its next packet.
+    /// No machine has it, and its client was told.
     Lost,
 }
 
@@ -213,7 +219,9 @@ impl Move {
 
     /// The outcome of the last command that has one. One of another command changes nothing.
     pub const fn handle(&mut self, event: MoveEvent) -> MoveCommands {
-        use MoveCommand::{Drop, Freeze, Go, Look, Release, Send, Steer, Thaw, Unsteer};
+        use MoveCommand::{
+            Drop, Freeze, Go, Look, Release, Reset, Return, Send, Steer, Thaw, Unsteer,
+        };
         const fn stays(why: Stay) -> Step {
             Step::Over(MoveEnd::Stays(why))
         }
@@ -227,11 +235,14 @@ impl Move {
             (Step::Sending, MoveEvent::NotAdopted) => (stays(Stay::Node), &[Thaw, Release]),
             (Step::Looking, MoveEvent::Unchanged) => (Step::Steering, &[Steer]),
             (Step::Looking, MoveEvent::Changed) => (stays(Stay::State), &[Thaw, Release]),
-            // closed before the node goes on: two machines must not send
-            (Step::Steering, MoveEvent::Steered) => (Step::Telling, &[Drop, Go]),
+            // frozen until it is known whether the node goes on: two machines must not send
+            (Step::Steering, MoveEvent::Steered) => (Step::Telling, &[Go]),
             (Step::Steering, MoveEvent::NotSteered) => (stays(Stay::TooMany), &[Thaw, Release]),
-            (Step::Telling, MoveEvent::WentOn) => (Step::Over(MoveEnd::HandedOver), &[]),
-            (Step::Telling, MoveEvent::NotWentOn) => (Step::Over(MoveEnd::Lost), &[Unsteer]),
+            (Step::Telling, MoveEvent::WentOn) => (Step::Over(MoveEnd::HandedOver), &[Drop]),
+            (Step::Telling, MoveEvent::NotWentOn) => (stays(Stay::Node), &[Return, Thaw]),
+            (Step::Telling, MoveEvent::NotAnswered) => {
+                (Step::Over(MoveEnd::Lost), &[Unsteer, Reset])
+            }
             (step, _) => (step, &[]),
         };
         self.0 = step;

@@ -64,7 +64,21 @@ impl FrozenConnection {
             .take()
             .ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
+
+    /// Ends the connection and tells the client at once, by a reset.
+    ///
+    /// # Errors
+    /// The kernel refuses it, which it has no reason for; the client is told nothing, then.
+    pub fn reset(mut self) -> io::Result<()> {
+        let stream = self.socket.take().ok_or(io::ErrorKind::NotConnected)?;
+        set_number(stream.as_fd(), SocketOption::TCP_REPAIR, OFF_WITHOUT_PROBE)?;
+        // as in `drop`, but not under repair any more
+        Ok(connect_unspec(&stream)?)
+    }
 }
+
+/// `TCP_REPAIR_OFF_NO_WP`, -1: the connection is under repair no longer, and sends no probe.
+const OFF_WITHOUT_PROBE: u32 = u32::MAX;
 
 impl Drop for FrozenConnection {
     fn drop(&mut self) {

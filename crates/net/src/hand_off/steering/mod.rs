@@ -21,5 +21,5 @@ mod netlink;
 mod table;
 mod worker;
 
-pub use table::{FLOWS_MAX, HELD_MAX, STEERED_FOR};
+pub use table::{FLOWS_MAX, HELD_FOR, HELD_MAX, STEERED_FOR};
 pub use worker::{CHANGES_WAITING_MAX, Steering};

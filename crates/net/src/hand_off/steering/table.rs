@@ -15,7 +15,7 @@ pub const FLOWS_MAX: u32 = 65_536;
 pub const STEERED_FOR: Duration = Duration::from_hours(24);
 
 /// A flow is held for so long at most: a process that is killed holds none for good.
-const HELD_FOR: Duration = Duration::from_secs(2);
+pub const HELD_FOR: Duration = Duration::from_secs(2);
 
 /// The set of flows whose packets are dropped.
 pub(super) const HELD: &str = "held";

@@ -1,6 +1,6 @@
 //! The front end's side.
 
-use super::node::{ADOPT_TARGET, GO_TARGET};
+use super::node::{ADOPT_TARGET, GO_TARGET, HAS_NONE};
 use super::{HandOffs, HeldBytes, Message, sessions};
 use crate::cluster::Cluster;
 use crate::exchange::next_hop::ChosenNode;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio::net::TcpStream;
 use weir_measure::{HandOffRefusal, Metric};
 use weir_net::flow::unacknowledged_bytes;
-use weir_net::hand_off::moving::{self, HandedConnection, MoveOutcome, Receiver};
+use weir_net::hand_off::moving::{self, GoAnswer, HandedConnection, MoveOutcome, Receiver};
 use weir_net::hand_off::repair::{ConnectionState, UNACKNOWLEDGED_BYTES_MAX};
 use weir_policy::connections::hand_off::{HandOffKind, HandOffRequest, MoveEnd, Stay};
 use weir_policy::route::Place;
@@ -81,7 +81,7 @@ async fn attempt(exchange: &RequestState, stream: &TcpStream, read: &[u8]) -> Mo
         let us = u64::try_from(held.as_micros()).unwrap_or(u64::MAX);
         exchange.worker.counters().record_hold_time(us);
     }
-    if end == MoveEnd::Lost {
+    if end != MoveEnd::HandedOver {
         hand_offs.forget_steered(flow, &node.ticket);
     }
     end
@@ -152,22 +152,27 @@ impl Receiver for NodeMessages<'_> {
             return false;
         };
         self.ticket = ticket;
+        // before its packets are: the end of an earlier connection from the same port, which is
+        // told now, must not end the steering of this one
+        self.hand_offs.note_steered(self.flow, &self.ticket);
         true
     }
 
-    async fn go(&mut self) -> bool {
+    async fn go(&mut self) -> GoAnswer {
         self.held = None;
-        self.hand_offs.note_steered(self.flow, &self.ticket);
         let ticket = &self.ticket;
         let content = self
             .cluster
             .prove_hand_off(self.place, ticket, ticket.as_bytes());
         let Some(content) = content else {
-            return false;
+            return GoAnswer::HasNone;
         };
         let nonce = self.cluster.nonce();
-        let answer = self.post(&nonce, GO_TARGET, content).await;
-        answer.is_some_and(|(status, _)| status == 200)
+        match self.post(&nonce, GO_TARGET, content).await {
+            Some((200, _)) => GoAnswer::GoesOn,
+            Some((HAS_NONE, _)) => GoAnswer::HasNone,
+            _ => GoAnswer::None,
+        }
     }
 }
 

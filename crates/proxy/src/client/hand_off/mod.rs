@@ -31,15 +31,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::Notify;
 use weir_net::hand_off::repair::FrozenConnection;
 use weir_net::hand_off::steering::{FLOWS_MAX, Steering};
 use weir_policy::connections::hand_off::MOVES_MAX;
 use weir_policy::route::Place;
-
-/// A node drops a connection that it has adopted and is not told to go on with.
-const GO_MAX: Duration = Duration::from_secs(1);
 
 /// Bytes that connections take which are being handed over, of a process: what clients have sent
 /// and not received, and the messages with it.
@@ -123,7 +120,8 @@ struct Adopted {
     connection: FrozenConnection,
     from: String,
     session: OwnSession,
-    since: Instant,
+    /// It is dropped then, if this node is not told to go on with it.
+    until: Instant,
     _held: HeldBytes,
 }
 
@@ -181,8 +179,8 @@ impl HandOffs {
 
     /// Drops connections that this node was not told to go on with. Called each second.
     pub(crate) fn expire(&self) {
-        self.adopted()
-            .retain(|_, adopted| adopted.since.elapsed() < GO_MAX);
+        let now = Instant::now();
+        self.adopted().retain(|_, adopted| adopted.until > now);
     }
 
     /// Holds so many bytes more; `None` if there is no room for them.

@@ -23,6 +23,7 @@ use weir_measure::Metric;
 use weir_net::hand_off::repair::{
     ConnectionState, FrozenConnection, UNACKNOWLEDGED_BYTES_MAX, UNREAD_BYTES_MAX,
 };
+use weir_net::hand_off::steering::HELD_FOR;
 use weir_net::http::{ClientStream, ContentForm, ReceivedContent};
 use weir_net::is_local;
 use weir_net::workers::{Accepted, ClientPlace};
@@ -41,6 +42,10 @@ const UNSTEERED_TOGETHER_MAX: usize = 64;
 
 /// Bytes of a message, at most: the queues of a connection, and what else is known of it.
 const MESSAGE_BYTES_MAX: usize = UNREAD_BYTES_MAX + UNACKNOWLEDGED_BYTES_MAX + 1024;
+
+/// The status of the answer to the word to go on with a connection that is not here any more: it
+/// was dropped, and nothing was sent.
+pub(super) const HAS_NONE: u16 = 409;
 
 /// What a message is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,9 +169,9 @@ fn carry_out(
             let ticket = std::str::from_utf8(content).map_err(|_| STRANGER)?;
             let adopted = hand_offs.adopted().remove(ticket);
             let adopted = adopted.filter(|adopted| adopted.from == asked.node);
-            let adopted = adopted.ok_or((409, "there is no such connection"))?;
+            let adopted = adopted.ok_or((HAS_NONE, "there is no such connection"))?;
             let gone_on = go_on(worker, adopted, ticket.to_owned());
-            gone_on.map_err(|_| (409, "the connection is lost"))?;
+            gone_on.map_err(|_| (500, "the connection is lost"))?;
             Ok(String::new())
         }
         HandOffStep::End => {
@@ -253,11 +258,13 @@ fn adopt(
     let connection = FrozenConnection::adopt(state);
     let connection = connection.map_err(|_| (409, "the connection cannot be adopted"))?;
     let ticket = cluster.nonce();
+    // the front end says that this node is to go on while packets are held, or never
+    let go_max = HELD_FOR + worker.settings().config.cluster.peer_timeout.as_duration();
     let adopted = Adopted {
         connection,
         from: from.to_owned(),
         session: hand_offs.front_ends.session_of(from),
-        since: Instant::now(),
+        until: Instant::now() + go_max,
         _held: held,
     };
     hand_offs.adopted().insert(ticket.clone(), adopted);
