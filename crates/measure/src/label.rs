@@ -193,6 +193,14 @@ labels! {
         TooLargeForSmallQueue = "too-large-for-small-queue",
         /// What would have had to leave for it was being read, and would have given no memory back.
         AllInUse = "all-in-use",
+        /// Another node of the cluster keeps it.
+        OnPeer = "on-peer",
+        /// It came from a parent whose responses are not stored (`keep = false`).
+        OnParent = "on-parent",
+        /// It came from a sibling whose responses are not stored (`keep = false`).
+        OnSibling = "on-sibling",
+        /// This node is a front end of its cluster, which stores nothing.
+        FrontEnd = "front-end",
         /// The admission policy chose not to keep it.
         Refused = "refused",
         /// The response was cut short or broke its framing, and is of no use in part.

@@ -53,6 +53,10 @@ pub(crate) fn label(why: NotStored) -> Label {
         NotStored::Catalog(Refusal::TooLarge { .. }) => Label::TooLarge,
         NotStored::Catalog(Refusal::TooLargeForSmallQueue { .. }) => Label::TooLargeForSmallQueue,
         NotStored::Catalog(Refusal::AllInUse { .. }) => Label::AllInUse,
+        NotStored::Catalog(Refusal::OnPeer) => Label::OnPeer,
+        NotStored::Catalog(Refusal::OnParent) => Label::OnParent,
+        NotStored::Catalog(Refusal::OnSibling) => Label::OnSibling,
+        NotStored::Catalog(Refusal::FrontEnd) => Label::FrontEnd,
         NotStored::Catalog(_) => Label::Refused,
         NotStored::Incomplete => Label::Incomplete,
         NotStored::Module => Label::Module,
@@ -131,5 +135,18 @@ mod tests {
             assert_eq!(RequestPhase::ABOUT[label.index()], *about);
         }
         assert_eq!(Phase::ALL.len(), RequestPhase::COUNT);
+    }
+
+    #[test]
+    fn response_that_another_cache_keeps_is_counted_under_the_word_of_cache_status() {
+        for refusal in [
+            Refusal::OnPeer,
+            Refusal::OnParent,
+            Refusal::OnSibling,
+            Refusal::FrontEnd,
+        ] {
+            let label = label(NotStored::Catalog(refusal));
+            assert_eq!(label.word(), refusal.as_str());
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A member that keeps nothing, and sends what its clients request to the others.
 
 use crate::nodes::{Nodes, fresh, get};
-use weir_measure::Metric;
+use weir_measure::{Metric, NotStored};
 use weir_proxy::admin::{PurgeCall, PurgeReach};
 
 /// Three nodes, of which the first one is a front end for all.
@@ -82,6 +82,8 @@ fn front_end_stores_nothing_of_what_it_fetches_from_the_origin_itself() {
         let status = response.head.cache_status().to_owned();
         let expected = "fwd=uri-miss;fwd-status=200;detail=front-end";
         assert!(status.ends_with(expected), "{status}");
+        let reason = Metric::ResponsesNotStored(NotStored::FrontEnd);
+        front_end.wait_for(reason, count as u64);
         assert_eq!(cluster.asked("/purged"), count);
         assert_eq!(front_end.count(Metric::StoreEntries), 0);
     }
