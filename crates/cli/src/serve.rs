@@ -196,7 +196,10 @@ fn announcement(config: &Config, started: &BoundAddresses) -> String {
     }
     match &started.admin {
         AdminAddress::Off => {}
-        AdminAddress::At(address) => lines.push_str(&format!("  admin    http://{address}\n")),
+        AdminAddress::At(address) => {
+            let address = reachable(*address);
+            lines.push_str(&format!("  admin    http://{address}\n"));
+        }
         AdminAddress::Unix(_) => lines.push_str(&format!("  admin    {}\n", started.admin)),
     }
     lines.push_str(&format!("  cache    {}\n", describe_cache(config)));
@@ -222,7 +225,7 @@ fn announcement(config: &Config, started: &BoundAddresses) -> String {
     if started.admin.is_public() {
         lines.push_str(&format!(
             "note: the admin interface on {} can be reached from other machines: they can read metrics and config, and \
-             with the token purge and reload\n",
+             with the token purge, reload, and read what clients request (/top and /misses)\n",
             started.admin
         ));
     }
@@ -306,11 +309,11 @@ mod tests {
             next_hops = ["http://10.0.0.1"]
             "#,
             "  gateway  http://0.0.0.0:8080
-  admin    http://0.0.0.0:3129
+  admin    http://127.0.0.1:3129
   cache    64MiB in memory, s3-fifo, rfc9111, responses up to 6553KiB, larger ones only on disk
   disk     10GiB in /home/a/.cache/weir
   try      curl -sD- -o /dev/null -H 'Host: www.example.com' http://127.0.0.1:8080/static
-note: the admin interface on 0.0.0.0:3129 can be reached from other machines: they can read metrics and config, and with the token purge and reload
+note: the admin interface on 0.0.0.0:3129 can be reached from other machines: they can read metrics and config, and with the token purge, reload, and read what clients request (/top and /misses)
 ",
         );
     }

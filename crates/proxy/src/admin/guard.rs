@@ -4,7 +4,7 @@
 //! admin "from the same origin". The browser still sends `Host: evil.example`. A `Host` that is an
 //! address, or `localhost`, cannot be rebound.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use std::sync::Arc;
 
@@ -141,7 +141,7 @@ fn refusal(method: &Method, authority: Option<&str>, headers: &HeaderMap) -> Opt
     for name in authority.into_iter().chain([host]) {
         if !is_address_or_localhost(name) {
             return Some(format!(
-                "refused: Host is `{name}`; the admin answers only to an IP address or `localhost`, \
+                "refused: Host is `{name}`; the admin answers only to an IP address (other than 0.0.0.0 and ::) or `localhost`, \
                  because a name can be made to point here by others (DNS rebinding)"
             ));
         }
@@ -177,16 +177,23 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     lines.next().is_none().then_some(value)
 }
 
+/// 0.0.0.0 and :: are refused: some browsers let pages of any site send requests to this machine by
+/// them, and no operator needs them.
 fn is_address_or_localhost(authority: &str) -> bool {
     if let Some((inner, port)) = authority
         .strip_prefix('[')
         .and_then(|rest| rest.split_once(']'))
     {
-        return inner.parse::<Ipv6Addr>().is_ok()
+        return inner.parse().is_ok_and(|ip| is_specified(IpAddr::V6(ip)))
             && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port));
     }
     let (host, port) = authority.split_once(':').unwrap_or((authority, "0"));
-    is_port(port) && (host.eq_ignore_ascii_case("localhost") || host.parse::<Ipv4Addr>().is_ok())
+    let is_address = || host.parse().is_ok_and(|ip| is_specified(IpAddr::V4(ip)));
+    is_port(port) && (host.eq_ignore_ascii_case("localhost") || is_address())
+}
+
+fn is_specified(ip: IpAddr) -> bool {
+    !ip.to_canonical().is_unspecified()
 }
 
 fn is_port(text: &str) -> bool {
@@ -228,6 +235,10 @@ mod tests {
             "127.0.0.1:+1",
             "user@127.0.0.1",
             "localhost:3129:1",
+            "0.0.0.0",
+            "0.0.0.0:3129",
+            "[::]:3129",
+            "[::ffff:0.0.0.0]",
         ];
         for bad in bad {
             assert!(!is_address_or_localhost(bad), "{bad}");
