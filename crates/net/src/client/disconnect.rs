@@ -2,11 +2,13 @@
 //!
 //! A reset is a disconnect at once. After a FIN the client may still read: it is served for a
 //! limited time without progress, and then counts as disconnected. After a FIN, or the next
-//! request, the socket reports nothing more until something is written.
+//! request, the socket reports nothing more until something is written: behind a request it is
+//! looked at from time to time.
 
+use super::watch::{ClientEnd, between_looks, end_of};
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::ReadBuf;
 use tokio::net::TcpStream;
@@ -48,6 +50,8 @@ pub struct ClientDisconnect {
     presence: Presence,
     half_closed: Duration,
     timer: Option<Pin<Box<Sleep>>>,
+    /// The next look at a client that has sent its next request.
+    look: Option<Pin<Box<Sleep>>>,
 }
 
 impl ClientDisconnect {
@@ -57,6 +61,7 @@ impl ClientDisconnect {
             presence: Presence::Here,
             half_closed,
             timer: None,
+            look: None,
         }
     }
 
@@ -69,12 +74,88 @@ impl ClientDisconnect {
                 let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(after)));
                 timer.as_mut().poll(cx)
             }
-            Presence::Here | Presence::Pipelined => Poll::Pending,
+            Presence::Here => Poll::Pending,
+            Presence::Pipelined => self.poll_look(stream, cx),
+        }
+    }
+
+    fn poll_look(&mut self, stream: &TcpStream, cx: &mut Context<'_>) -> Poll<()> {
+        let between = between_looks(self.half_closed);
+        loop {
+            let look = self.look.get_or_insert_with(|| Box::pin(sleep(between)));
+            ready!(look.as_mut().poll(cx));
+            self.look = None;
+            self.presence = match end_of(stream) {
+                None => continue,
+                Some(ClientEnd::HalfClosed) => Presence::HalfClosed,
+                Some(ClientEnd::Reset) => Presence::Gone,
+            };
+            return self.poll(stream, cx);
         }
     }
 
     /// Bytes were sent: the time of a half-closed client starts again.
     pub fn moved(&mut self) {
         self.timer = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use std::io::Write as _;
+    use std::net::{Shutdown, TcpStream as ClientStream};
+    use tokio::net::TcpListener;
+    use tokio::time::{Instant, timeout};
+
+    const HALF_CLOSED: Duration = Duration::from_secs(5);
+
+    /// After how long a client that does this counts as disconnected, if it does within a minute;
+    /// time passes at once.
+    async fn disconnected_after(act: fn(&mut ClientStream)) -> Option<Duration> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = ClientStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (ours, _) = listener.accept().await.unwrap();
+        act(&mut client);
+        let mut disconnect = ClientDisconnect::new(HALF_CLOSED);
+        let began = Instant::now();
+        let disconnected = poll_fn(|cx| disconnect.poll(&ours, cx));
+        let ended = timeout(Duration::from_mins(1), disconnected).await;
+        ended.ok().map(|()| began.elapsed())
+    }
+
+    fn pipeline(client: &mut ClientStream) {
+        client.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+    }
+
+    fn finish(client: &mut ClientStream) {
+        client.shutdown(Shutdown::Write).unwrap();
+    }
+
+    fn reset(client: &mut ClientStream) {
+        rustix::net::connect_unspec(client).unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn end_of_a_client_is_noticed_behind_its_next_request_too() {
+        assert_eq!(disconnected_after(|_| {}).await, None);
+        assert_eq!(disconnected_after(pipeline).await, None);
+        let after = disconnected_after(finish).await.expect("an end");
+        assert!(after >= HALF_CLOSED && after < HALF_CLOSED * 2, "{after:?}");
+        let after = disconnected_after(|client| {
+            pipeline(client);
+            finish(client);
+        });
+        let after = after.await.expect("an end");
+        assert!(after >= HALF_CLOSED && after < HALF_CLOSED * 2, "{after:?}");
+        let resets: [fn(&mut ClientStream); 2] = [reset, |client| {
+            pipeline(client);
+            reset(client);
+        }];
+        for act in resets {
+            let after = disconnected_after(act).await.expect("an end");
+            assert!(after < HALF_CLOSED, "{after:?}");
+        }
     }
 }

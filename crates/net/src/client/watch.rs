@@ -43,7 +43,7 @@ pub async fn disconnected(
 ///
 /// The state is polled, as no event tells of it: a pipelined request would hide the end.
 async fn stays_half_closed(client: &TcpStream, limit: Duration, moved: &Cell<u64>) {
-    let between = (limit / LOOKS).max(LOOKS_APART_MIN);
+    let between = between_looks(limit);
     let mut closed_for = None;
     let mut seen = moved.get();
     loop {
@@ -52,7 +52,7 @@ async fn stays_half_closed(client: &TcpStream, limit: Duration, moved: &Cell<u64
         seen = moved.get();
         closed_for = match closed_for {
             Some(length) if still => Some(length + between),
-            _ if still && is_half_closed(client) => Some(Duration::ZERO),
+            _ if still && end_of(client).is_some() => Some(Duration::ZERO),
             _ => None,
         };
         if closed_for.is_some_and(|length| length >= limit) {
@@ -61,10 +61,32 @@ async fn stays_half_closed(client: &TcpStream, limit: Duration, moved: &Cell<u64
     }
 }
 
-/// Whether the client has closed its sending side, whatever it sent before.
-fn is_half_closed(client: &TcpStream) -> bool {
+/// What a client has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ClientEnd {
+    /// Its sending side.
+    HalfClosed,
+    /// The connection.
+    Reset,
+}
+
+/// What the client has ended, whatever it sent before.
+pub(super) fn end_of(client: &TcpStream) -> Option<ClientEnd> {
     let mut sockets = [PollFd::from_borrowed_fd(client.as_fd(), PollFlags::RDHUP)];
-    poll(&mut sockets, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    // it returns at once
+    poll(&mut sockets, Some(&Timespec::default())).ok()?;
+    let found = sockets[0].revents();
+    if found.intersects(PollFlags::ERR | PollFlags::HUP) {
+        return Some(ClientEnd::Reset);
+    }
+    found
+        .contains(PollFlags::RDHUP)
+        .then_some(ClientEnd::HalfClosed)
+}
+
+/// Between two looks at a client that may have its sending side closed for `limit`.
+pub(super) fn between_looks(limit: Duration) -> Duration {
+    (limit / LOOKS).max(LOOKS_APART_MIN)
 }
 
 /// Looks within the time that is allowed.
