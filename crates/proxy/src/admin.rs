@@ -24,6 +24,7 @@ mod table;
 mod tests;
 mod token;
 mod top;
+mod version;
 
 use std::io;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
@@ -60,6 +61,7 @@ pub use purge::{MemberPurge, PurgeCall, PurgeFailure, PurgeReach, PurgeReport};
 pub use stored::{BOTH_MODES, StoredCall, StoredReply};
 pub(crate) use token::{TOKEN_LINE_BYTES_MAX, read_private};
 pub use token::{Token, TokenError};
+pub use version::{INTERFACE_VERSION, LIST_TITLE, NO_ENDPOINT, NO_METHOD, VERSION_FIELD};
 
 /// Bytes of a request body: a URL and a little JSON around it.
 const BODY_BYTES_MAX: usize = 16 << 10;
@@ -286,19 +288,20 @@ fn router(control: Arc<dyn Control>, dashboard: &Arc<Dashboard>, is_public: bool
         .fallback(async || {
             text(
                 StatusCode::NOT_FOUND,
-                format!("no such endpoint; there are:\n\n{ENDPOINTS}"),
+                format!("{NO_ENDPOINT}\n\n{ENDPOINTS}"),
             )
         })
         .method_not_allowed_fallback(async || {
             text(
                 StatusCode::METHOD_NOT_ALLOWED,
-                format!("not by this method; there are:\n\n{ENDPOINTS}"),
+                format!("{NO_METHOD}\n\n{ENDPOINTS}"),
             )
         })
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(Extension(Arc::clone(dashboard)))
         .layer(from_fn_with_state(guard, guard::check))
         .layer(from_fn(places::follow))
+        .layer(map_response(version::say))
         .with_state(control)
 }
 
@@ -428,7 +431,7 @@ fn json(written: serde_json::Result<String>) -> Response {
 
 /// What the admin interface has, for `GET /`.
 fn list_of_endpoints() -> Response {
-    text(StatusCode::OK, format!("weir admin\n\n{ENDPOINTS}"))
+    text(StatusCode::OK, format!("{LIST_TITLE}\n\n{ENDPOINTS}"))
 }
 
 fn text(status: StatusCode, body: String) -> Response {

@@ -1,11 +1,14 @@
 //! One request to an admin interface, and its reply: HTTP/1.1 as far as that needs it.
 
+use super::no_reply::NoReply;
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
-use weir_proxy::admin::Token;
+use weir_proxy::admin::{
+    INTERFACE_VERSION, LIST_TITLE, NO_ENDPOINT, NO_METHOD, Token, VERSION_FIELD,
+};
 use weir_proxy::config::AdminAddress;
 
 /// How long connecting may take: it is this machine, or one near it.
@@ -24,6 +27,20 @@ pub(crate) struct Reply {
     pub(crate) body: String,
     /// The content as it is.
     pub(crate) content: Vec<u8>,
+    /// The version of the admin interface, if it names one.
+    version: Option<u32>,
+}
+
+impl Reply {
+    /// Whether the interface says that it does not know what was asked for.
+    fn lacks_endpoint(&self) -> bool {
+        let line = self.body.lines().next();
+        match self.status {
+            404 => line == Some(NO_ENDPOINT),
+            405 => line == Some(NO_METHOD),
+            _ => false,
+        }
+    }
 }
 
 /// What a request does.
@@ -48,13 +65,48 @@ impl Method {
 ///
 /// # Errors
 ///
-/// There is no answer at `address`, or not one of an admin interface.
+/// What keeps the admin interface at `address` from answering it.
 pub(crate) fn send(
+    address: &AdminAddress,
+    request: (Method, &str),
+    body: &[u8],
+    token: Option<&Token>,
+) -> Result<Reply, NoReply> {
+    // a token is not shown to another program that has the port
+    if token.is_some() {
+        check_identity(address)?;
+    }
+    let reply = exchange(address, request, body, token)?;
+    match reply.version {
+        Some(version) if version > INTERFACE_VERSION => return Err(NoReply::Newer),
+        Some(_) => {}
+        None if token.is_some() => {}
+        None => check_identity(address)?,
+    }
+    if reply.lacks_endpoint() {
+        return Err(NoReply::Older);
+    }
+    Ok(reply)
+}
+
+/// Whether a Weir answers at `address`. One that names no version of its interface lists its
+/// endpoints under the same title.
+fn check_identity(address: &AdminAddress) -> Result<(), NoReply> {
+    let list = exchange(address, (Method::Get, "/"), b"", None)?;
+    let has_title = list.body.lines().next() == Some(LIST_TITLE);
+    if has_title || list.version.is_some() {
+        Ok(())
+    } else {
+        Err(NoReply::Other)
+    }
+}
+
+fn exchange(
     address: &AdminAddress,
     (method, path): (Method, &str),
     body: &[u8],
     token: Option<&Token>,
-) -> io::Result<Reply> {
+) -> Result<Reply, NoReply> {
     let host = match address {
         AdminAddress::At(address) => address.to_string(),
         AdminAddress::Unix(_) | AdminAddress::Off => "localhost".to_owned(),
@@ -70,7 +122,7 @@ pub(crate) fn send(
     request.push_str("\r\n");
     let request = [request.as_bytes(), body].concat();
     match address {
-        AdminAddress::Off => Err(io::Error::other("the admin interface is off")),
+        AdminAddress::Off => Err(NoReply::Off),
         AdminAddress::At(address) => {
             let stream = TcpStream::connect_timeout(address, CONNECT_LIMIT)?;
             stream.set_read_timeout(Some(SILENCE_MAX))?;
@@ -86,11 +138,23 @@ pub(crate) fn send(
     }
 }
 
-fn speak(mut stream: impl Read + Write, request: &[u8]) -> io::Result<Reply> {
-    stream.write_all(request)?;
+fn speak(mut stream: impl Read + Write, request: &[u8]) -> Result<Reply, NoReply> {
+    // one that speaks another protocol may close at once: what it has said is read
+    let sent = stream.write_all(request);
     let mut reply = Vec::new();
-    stream.take(REPLY_BYTES_MAX).read_to_end(&mut reply)?;
-    parse(&reply).ok_or_else(|| io::Error::other("it does not answer as an admin interface does"))
+    let received = stream.take(REPLY_BYTES_MAX).read_to_end(&mut reply);
+    match parse(&reply) {
+        Some(reply) => {
+            received?;
+            Ok(reply)
+        }
+        None if !reply.is_empty() => Err(NoReply::Other),
+        None => {
+            sent?;
+            received?;
+            Err(NoReply::Silent)
+        }
+    }
 }
 
 /// The reply ends with the connection, as the request says.
@@ -99,10 +163,13 @@ fn parse(reply: &[u8]) -> Option<Reply> {
     let (head, content) = (str::from_utf8(&reply[..end]).ok()?, &reply[end + 4..]);
     let status_line = head.lines().next()?.strip_prefix("HTTP/1.")?;
     let status = status_line.split(' ').nth(1)?.parse().ok()?;
+    let mut fields = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+    let version = fields.find(|(name, _)| name.eq_ignore_ascii_case(VERSION_FIELD));
     Some(Reply {
         status,
         body: str::from_utf8(content).unwrap_or_default().to_owned(),
         content: content.to_vec(),
+        version: version.and_then(|(_, value)| value.trim().parse().ok()),
     })
 }
 
@@ -119,6 +186,7 @@ mod tests {
                 status,
                 body,
                 content,
+                version: None,
             })
         };
         assert_eq!(found, reply(200, body, content));
@@ -132,6 +200,34 @@ mod tests {
             "HTTP/1.1\r\n\r\n",
         ] {
             assert_eq!(parse(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn version_of_the_interface_is_a_number_in_its_field() {
+        for (field, expected) in [
+            ("Weir-Admin: 1", Some(1)),
+            ("weir-admin:7", Some(7)),
+            ("Weir-Admin: one", None),
+            ("X-Weir-Admin: 1", None),
+        ] {
+            let reply = format!("HTTP/1.1 404 Not Found\r\nServer: x\r\n{field}\r\n\r\n");
+            let reply = parse(reply.as_bytes()).expect("a reply");
+            assert_eq!(reply.version, expected, "{field}");
+        }
+    }
+
+    #[test]
+    fn endpoint_that_is_not_there_is_told_from_one_that_finds_nothing() {
+        for (status, body, expected) in [
+            (404, "no such endpoint; there are:\n\nGET  /", true),
+            (405, "not by this method; there are:\n\nGET  /", true),
+            (404, "nothing is counted: `admin.top` is false\n", false),
+            (200, "no such endpoint; there are:\n", false),
+        ] {
+            let reply = format!("HTTP/1.1 {status} X\r\n\r\n{body}");
+            let reply = parse(reply.as_bytes()).expect("a reply");
+            assert_eq!(reply.lacks_endpoint(), expected, "{status} {body}");
         }
     }
 }

@@ -9,6 +9,7 @@ mod client;
 mod cluster;
 mod find;
 mod modules;
+mod no_reply;
 mod running;
 mod stored;
 
@@ -173,10 +174,7 @@ fn reply(
     what: &str,
 ) -> Result<Reply, Failure> {
     let reply = client::send(&endpoint.address, request, body, endpoint.token.as_ref());
-    reply.map_err(|error| {
-        Failure::outside(format!("{what} at {}", endpoint.address), error)
-            .hint("does `weir serve` run there? `--admin` says where else")
-    })
+    reply.map_err(|no_reply| no_reply.failure(what, &endpoint.address))
 }
 
 /// Whose fault a refusal is: 400, 403, 404, 409, 413 and 422 are about the request, 401 about the

@@ -4,14 +4,14 @@ mod cluster;
 mod dashboard;
 mod purge;
 mod top;
+mod version;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 
 use weir_measure::live::{TopRow, VERSION};
 use weir_measure::{Counters, Label as _, Metric};
