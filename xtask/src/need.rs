@@ -27,6 +27,7 @@ const KNOWN: &[Need] = &[
     ("squid", "squid"),
     ("etcd", "etcd-server"),
     ("dnsmasq", "dnsmasq-base"),
+    ("tmux", "tmux"),
     ("c-icap", "c-icap"),
     ("virus_scan.so", "libc-icap-mod-virus-scan"),
     ("clamd", "clamav-daemon"),

@@ -4,6 +4,7 @@ use crate::bench::BenchCommand;
 use crate::messages::Failure;
 use crate::operate::{
     ClusterFlags, DrainFlags, ModulesFlags, PurgeFlags, ReloadFlags, RouteFlags, StoredFlags,
+    TopFlags,
 };
 use crate::serve::flags::{CheckFlags, ServeFlags};
 use crate::serve::icap::IcapFlags;
@@ -61,6 +62,10 @@ pub(crate) enum Command {
     /// is the delay by other requests, `locality` that of a response which is not there or lies far
     /// in the rendezvous order, `replacement` that of others later.
     Route(RouteFlags),
+    /// Show what a running proxy does: rates, hit ratios, who takes the bytes, the last misses
+    ///
+    /// In a terminal it is read each second until `q`; `?` names the other keys.
+    Top(TopFlags),
     /// Serve the modules of a config file to ICAP clients, such as another proxy
     ///
     /// Each module is a service: icap://127.0.0.1:1344/NAME. It takes REQMOD and RESPMOD where the

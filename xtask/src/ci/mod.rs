@@ -21,9 +21,9 @@ use xtask::{filters, need, root};
 
 /// Programs without which a test cannot do its work: a real origin, a real client, an ICAP server
 /// and an ICAP client, a front end, what lists the members of a cluster, the list of files for
-/// `tidy`, file systems that are full, broken or frozen, networks and mounts of the test's own, and
-/// what runs the programs of `docs/`.
-const PROGRAMS: [&str; 18] = [
+/// `tidy`, file systems that are full, broken or frozen, networks and mounts of the test's own,
+/// what runs the programs of `docs/`, and terminals.
+const PROGRAMS: [&str; 19] = [
     "nginx",
     "curl",
     "c-icap",
@@ -42,6 +42,7 @@ const PROGRAMS: [&str; 18] = [
     "nsenter",
     "setpriv",
     "python3",
+    "tmux",
 ];
 
 /// What a step hands back: a remark for the table.

@@ -1,5 +1,5 @@
-//! `weir purge`, `weir reload`, `weir modules`, `weir cluster`, `weir drain`, `weir route` and
-//! `weir stored`: commands to a proxy that runs, over its admin interface.
+//! `weir purge`, `weir reload`, `weir modules`, `weir cluster`, `weir drain`, `weir route`, `weir
+//! stored` and `weir top`: commands to a proxy that runs, over its admin interface.
 //!
 //! Where that is, and what token it requires, is found in this order: what the flags say; the
 //! config file that `--config` names; the one proxy that runs for this user on this machine, which
@@ -12,6 +12,7 @@ mod modules;
 mod no_reply;
 mod running;
 mod stored;
+mod top;
 
 use crate::messages::{Exit, Failure, give};
 use client::{Method, Reply};
@@ -23,6 +24,7 @@ pub(crate) use find::{AdminFlags, reachable};
 pub(crate) use modules::{ModulesFlags, modules};
 pub(crate) use running::{RunFile, Running};
 pub(crate) use stored::{StoredFlags, stored};
+pub(crate) use top::{TopFlags, top};
 
 /// The flags of `weir purge`.
 #[derive(Debug, clap::Args)]

@@ -9,7 +9,6 @@ mod support;
 mod access;
 mod access_log;
 mod admin;
-mod admin_address;
 mod bodies;
 mod caching;
 mod cluster;

@@ -1,5 +1,8 @@
 //! `weir purge`, `weir reload`, `weir drain` and `weir modules` beside a proxy that runs.
 
+mod admin_address;
+mod top;
+
 use crate::support::{Config, Nginx, Weir};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

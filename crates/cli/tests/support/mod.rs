@@ -22,6 +22,7 @@ mod metrics;
 mod nginx;
 mod raw_client;
 mod reply;
+mod tmux;
 mod weir;
 
 pub(crate) use config::Config;
@@ -34,6 +35,7 @@ pub(crate) use metrics::Metrics;
 pub(crate) use nginx::{Nginx, start_program};
 pub(crate) use raw_client::RawClient;
 pub(crate) use reply::Reply;
+pub(crate) use tmux::Tmux;
 pub(crate) use weir::{Signal, Weir, ask};
 
 use std::time::Duration;
