@@ -43,6 +43,7 @@ const KNOWN: &[Need] = &[
     ("timeout", "coreutils"),
     ("go", "golang-go"),
     ("python3", "python3"),
+    ("pip3", "python3-pip"),
 ];
 
 /// Where daemons, Go and services of c-icap are kept; not all of it is on every `PATH`.

@@ -123,10 +123,9 @@ fn apply(config: &mut Config, flags: &ServeFlags) -> Result<(), Failure> {
     if let Some(format) = flags.log_format {
         config.log.format = format;
     }
-    config
-        .access
-        .allow_destinations
-        .extend(&flags.allow_destination);
+    let access = &mut config.access;
+    access.clients.extend(&flags.allow_client);
+    access.allow_destinations.extend(&flags.allow_destination);
     Ok(())
 }
 
@@ -229,7 +228,7 @@ fn blame(
     if let Some(address) = listens_on_admin(invalid, flags, config) {
         return failure(format!("`--listen`: {address} is the admin interface's"));
     }
-    match (flag_of(&invalid.key_path, flags), document) {
+    match (flag_of(&invalid.key_path, flags, config), document) {
         (Some(flag), _) => failure(format!("`{flag}`: {}", invalid.reason)),
         (None, Some(document)) => document.contradiction(invalid),
         (None, None) => failure(invalid.to_string()),
@@ -245,7 +244,10 @@ fn listens_on_admin(invalid: &Invalid, flags: &ServeFlags, config: &Config) -> O
 }
 
 /// The flag that gave the value of this key, if one did.
-fn flag_of(key_path: &str, flags: &ServeFlags) -> Option<&'static str> {
+fn flag_of(key_path: &str, flags: &ServeFlags, config: &Config) -> Option<&'static str> {
+    if allows_client(key_path, flags, config) {
+        return Some("--allow-client");
+    }
     let given = [
         ("listener", "--listen", !flags.listen.is_empty()),
         ("listener", "--origin", !flags.origin.is_empty()),
@@ -263,6 +265,14 @@ fn flag_of(key_path: &str, flags: &ServeFlags) -> Option<&'static str> {
             *given && key_path.starts_with(key) && !(is_size && *flag == "--disk-dir")
         })
         .map(|(_, flag, _)| flag)
+}
+
+/// Whether the key is a client that `--allow-client` has added: those stand behind the file's.
+fn allows_client(key_path: &str, flags: &ServeFlags, config: &Config) -> bool {
+    let index = key_path.strip_prefix("access.clients[");
+    let index = index.and_then(|rest| rest.strip_suffix(']')?.parse::<usize>().ok());
+    let of_file = config.access.clients.len() - flags.allow_client.len();
+    index.is_some_and(|index| index >= of_file)
 }
 
 #[cfg(test)]
@@ -324,6 +334,20 @@ mod tests {
         check(
             "--listen 127.0.0.1:1 --admin 127.0.0.1:1",
             Err("`--admin`: the listener on 127.0.0.1:1 already takes it"),
+        );
+    }
+
+    #[test]
+    fn allow_client_flag_is_named_where_its_network_would_open_the_proxy_to_the_world() {
+        check(
+            "--listen 0.0.0.0:1 --allow-client 10.0.0.0/8",
+            Ok("forward 0.0.0.0:1"),
+        );
+        check(
+            "--listen 0.0.0.0:1 --allow-client 10.0.0.0/8 --allow-client 0.0.0.0/0",
+            Err(
+                "`--allow-client`: 0.0.0.0/0 makes the forward listener on 0.0.0.0:1 an open proxy",
+            ),
         );
     }
 

@@ -1,5 +1,6 @@
 //! `weir serve`: start, say where, wait.
 
+mod clients;
 pub(crate) mod flags;
 pub(crate) mod icap;
 pub(crate) mod kinds;
@@ -194,6 +195,9 @@ fn announcement(config: &Config, started: &BoundAddresses) -> String {
             listener.mode, listener.address
         ));
     }
+    if let Some(clients) = clients::description(&config.access, &started.listeners) {
+        lines.push_str(&format!("  clients  {clients}\n"));
+    }
     match &started.admin {
         AdminAddress::Off => {}
         AdminAddress::At(address) => {
@@ -213,6 +217,9 @@ fn announcement(config: &Config, started: &BoundAddresses) -> String {
     let mut listeners = started.listeners.iter();
     if let Some(listener) = listeners.find(|listener| listener.mode != ListenerKind::Peer) {
         lines.push_str(&format!("  try      {}\n", curl_line(config, listener)));
+    }
+    if let Some(advice) = clients::advice(&config.access, &started.listeners) {
+        lines.push_str(&format!("note: {advice}\n"));
     }
     if let Some(problem) = &started.disk.problem {
         lines.push_str(&format!(
@@ -285,10 +292,29 @@ mod tests {
         check(
             "",
             "  forward  http://127.0.0.1:3128
+  clients  127.0.0.0/8, ::1 (this machine alone)
   admin    http://127.0.0.1:3129
   cache    256MiB in memory, s3-fifo, rfc9111, responses up to 25MiB, larger ones only on disk
   disk     10GiB in /home/a/.cache/weir
   try      curl -sD- -o /dev/null -x http://127.0.0.1:3128 http://example.com/
+",
+        );
+    }
+
+    #[test]
+    fn listener_on_the_network_for_this_machine_alone_is_announced_with_what_to_do() {
+        check(
+            r#"
+            [[listener]]
+            address = "0.0.0.0:3128"
+            "#,
+            "  forward  http://0.0.0.0:3128
+  clients  127.0.0.0/8, ::1 (this machine alone)
+  admin    http://127.0.0.1:3129
+  cache    256MiB in memory, s3-fifo, rfc9111, responses up to 25MiB, larger ones only on disk
+  disk     10GiB in /home/a/.cache/weir
+  try      curl -sD- -o /dev/null -x http://127.0.0.1:3128 http://example.com/
+note: 0.0.0.0:3128 can be reached from the network, but only this machine may use it; `--allow-client 192.168.1.0/24` serves that network, too (access.clients)
 ",
         );
     }
@@ -309,6 +335,7 @@ mod tests {
             next_hops = ["http://10.0.0.1"]
             "#,
             "  gateway  http://0.0.0.0:8080
+  clients  all that reach the gateway
   admin    http://127.0.0.1:3129
   cache    64MiB in memory, s3-fifo, rfc9111, responses up to 6553KiB, larger ones only on disk
   disk     10GiB in /home/a/.cache/weir

@@ -15,13 +15,15 @@ use login::Login;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_net::next_hops::ConnectionRules;
 use weir_net::next_hops::HopKey;
 use weir_policy::connections::{HopId, OpenRules};
-use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
+use weir_policy::destination::{
+    ClientDenial, ClientRules, ConnectPorts, DenyDefault, DestinationRules,
+};
 use weir_policy::fetch::{AbortKind, AbortPolicy, ReadAhead};
 use weir_policy::route::{
     AGREED, Balancing, EjectionRules, NoRoute, NodeKey, RampMs, RouteHop, RouteId, RouteSpec,
@@ -307,9 +309,16 @@ impl Settings {
         !self.read_aheads.is_empty()
     }
 
-    /// Whether the client at `peer` may use a listener of `mode`. Gateways are for everybody.
-    pub(crate) fn allows_client(&self, mode: Mode, peer: SocketAddr) -> bool {
-        mode == Mode::Gateway || self.clients.check(peer.ip()).is_ok()
+    /// Whether `client` may use a listener of `mode`. Gateways are for everybody.
+    ///
+    /// # Errors
+    ///
+    /// Why it may not.
+    pub(crate) fn check_client(&self, mode: Mode, client: IpAddr) -> Result<(), ClientDenial> {
+        match mode {
+            Mode::Gateway => Ok(()),
+            Mode::Forward => self.clients.check(client),
+        }
     }
 }
 

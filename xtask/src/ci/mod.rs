@@ -23,7 +23,7 @@ use xtask::{filters, need, root};
 /// and an ICAP client, a front end, what lists the members of a cluster, the list of files for
 /// `tidy`, file systems that are full, broken or frozen, networks and mounts of the test's own,
 /// what runs the programs of `docs/`, and terminals.
-const PROGRAMS: [&str; 19] = [
+const PROGRAMS: [&str; 20] = [
     "nginx",
     "curl",
     "c-icap",
@@ -43,6 +43,7 @@ const PROGRAMS: [&str; 19] = [
     "setpriv",
     "python3",
     "tmux",
+    "pip3",
 ];
 
 /// What a step hands back: a remark for the table.

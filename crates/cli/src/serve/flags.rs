@@ -33,6 +33,10 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "ADDR|off")]
     pub(crate) admin: Option<AdminAddress>,
 
+    /// Network whose clients may use the forward proxy, beside those in the file; may be repeated
+    #[arg(long, value_name = "CIDR")]
+    pub(crate) allow_client: Vec<Cidr>,
+
     /// Network that clients of a forward proxy may reach although it is refused by default; may be
     /// repeated
     #[arg(long, value_name = "CIDR")]

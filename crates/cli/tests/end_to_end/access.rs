@@ -2,6 +2,7 @@
 
 use crate::support::{Config, Curl, Nginx, RawClient, Reply, Weir};
 use std::net::TcpListener;
+use std::process::{Command, Output};
 
 /// Listens on loopback, and is never to be connected to.
 struct Canary(TcpListener);
@@ -173,6 +174,18 @@ fn client_outside_access_clients_is_refused_with_403() {
         "{}",
         reply.head
     );
+    assert!(
+        reply
+            .head
+            .starts_with("HTTP/1.1 403 Client not allowed, see access.clients\n"),
+        "{}",
+        reply.head
+    );
+    assert_eq!(
+        reply.text(),
+        "This proxy does not serve 127.0.0.1: its operator can allow it with `weir serve --allow-client 127.0.0.1` or \
+         access.clients.\n"
+    );
     let curl = Curl::through(weir.address()).args(["--interface", "127.0.0.2"]);
     curl.fetch(&nginx.url("/connection")).reply().expect(200);
 }
@@ -191,4 +204,101 @@ fn destination_disallowed_by_reload_is_refused_despite_an_idle_connection() {
     // the connection of the client goes on, the idle one to nginx is not used
     let reply = client.get(&nginx.url("/connection"));
     assert_eq!(reply.status(), 403, "{}", reply.head);
+}
+
+#[test]
+fn allow_client_adds_to_the_clients_of_the_file() {
+    let nginx = Nginx::start("");
+    let config = Config::forward().set("access.clients", "[\"127.0.0.2\"]");
+    let weir = Weir::serve_with(&config, &["--allow-client", "127.0.0.3"]);
+    let url = nginx.url("/connection");
+    assert_eq!(weir.get(&url).status(), 403);
+    for client in ["127.0.0.2", "127.0.0.3"] {
+        let curl = Curl::through(weir.address()).args(["--interface", client]);
+        curl.fetch(&url).reply().expect(200);
+    }
+}
+
+/// What a program says, that is to fail.
+#[track_caller]
+fn complaint(command: &mut Command, package: &str) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command
+        .output()
+        .unwrap_or_else(|error| panic!("{error}; it is in Debian's package `{package}`"));
+    assert!(!status.success());
+    let said = [stdout, stderr].concat();
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+/// What apt, pip and curl print of the refusal of a client, of a URL and of a tunnel.
+#[test]
+fn refusal_of_a_client_fits_the_output_of_apt_pip_and_curl() {
+    let config = Config::guarded().set("access.clients", "[\"127.0.0.2\"]");
+    let weir = Weir::serve(&config);
+    let proxy = format!("http://{}", weir.address());
+    let file = weir.file("fetched");
+    let sentence = "Client not allowed, see access.clients";
+
+    let apt = |option: &str, url: &str| {
+        let mut apt = Command::new("/usr/lib/apt/apt-helper");
+        apt.args(["-o", "Acquire::Retries=0", "-o", option]);
+        apt.args(["download-file", url]).arg(&file);
+        complaint(&mut apt, "apt")
+    };
+    let said = apt(
+        &format!("Acquire::http::Proxy={proxy}"),
+        "http://a.example/a.deb",
+    );
+    assert!(said.contains(sentence), "{said}");
+    let said = apt(
+        &format!("Acquire::https::Proxy={proxy}"),
+        "https://a.example/a.deb",
+    );
+    assert!(said.contains(sentence), "{said}");
+
+    for url in [
+        "http://a.example/a-1-py3-none-any.whl",
+        "https://a.example/a-1-py3-none-any.whl",
+    ] {
+        let mut pip = Command::new("pip3");
+        pip.args([
+            "--isolated",
+            "--disable-pip-version-check",
+            "download",
+            "--no-deps",
+        ]);
+        pip.args(["--no-cache-dir", "--retries", "0", "--proxy", &proxy, url]);
+        let said = complaint(pip.current_dir(weir.folder()), "python3-pip");
+        assert!(said.contains(sentence), "{said}");
+    }
+
+    let curl = Curl::through(weir.address()).args(["-f"]);
+    let said = curl.fetch("http://a.example/").stderr;
+    assert!(said.contains("403"), "{said}");
+}
+
+#[test]
+fn start_message_names_clients_and_what_to_do_on_the_network() {
+    let config = Config::guarded()
+        .without_listeners()
+        .listener("0.0.0.0:0", "forward");
+    let mut weir = Weir::serve(&config);
+    let note = weir.wait_for("note: ");
+    assert!(note.contains("may use it; `--allow-client "), "{note}");
+    assert!(
+        weir.said()
+            .contains("  clients  127.0.0.0/8, ::1 (this machine alone)")
+    );
+    let flags = ["--allow-client", "192.0.2.0/24"];
+    let mut weir = Weir::serve_with(&config, &flags);
+    assert!(
+        weir.said()
+            .contains("  clients  127.0.0.0/8, ::1, 192.0.2.0/24\n")
+    );
+    assert_eq!(weir.stop().code(), Some(0));
+    assert!(!weir.said().contains("--allow-client"), "{}", weir.said());
 }

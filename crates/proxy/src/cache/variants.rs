@@ -127,7 +127,7 @@ fn change(exchange: &mut RequestState, fields: &[FieldLine<'_>]) -> bool {
         settings: &settings,
         mode: listener.mode,
         default: &listener.default,
-        client_allowed: true,
+        client: None,
     };
     let head = before.head(fields);
     let Ok(mut received) = ReceivedRequest::judge(&head, &rules) else {

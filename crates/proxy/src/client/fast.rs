@@ -127,8 +127,7 @@ impl Receiver<'_> {
             settings: self.settings,
             mode: listener.mode,
             default: &listener.default,
-            client_allowed: listener.peers == ForPeers::Member
-                || self.settings.allows_client(listener.mode, peer),
+            client: (listener.peers != ForPeers::Member).then(|| peer.ip()),
         };
         ReceivedRequest::judge(head, &rules)
     }
@@ -453,7 +452,7 @@ pub(crate) fn for_store(
         settings: receiver.settings,
         mode: listener.mode,
         default: &listener.default,
-        client_allowed: true,
+        client: None,
     };
     let request = ReceivedRequest::judge(head, &rules)?;
     let matched = with_rules::rules_for_store(receiver, &request.target);

@@ -37,6 +37,9 @@ pub(crate) struct Answer {
     pub(crate) reason: AnswerReason,
     /// The client's connection ends with it.
     pub(crate) close: bool,
+    /// The reason phrase, where it is to say more than that of the status: programs print no more
+    /// than it.
+    phrase: Option<&'static str>,
 }
 
 impl AnswerReason {
@@ -83,6 +86,7 @@ impl Answer {
             status,
             reason,
             close: false,
+            phrase: None,
         }
     }
 
@@ -92,6 +96,15 @@ impl Answer {
             status,
             reason,
             close: true,
+            phrase: None,
+        }
+    }
+
+    /// The same with this reason phrase, and the sentence of its reason alone as content.
+    pub(crate) fn with_phrase(self, phrase: &'static str) -> Self {
+        Self {
+            phrase: Some(phrase),
+            ..self
         }
     }
 
@@ -125,6 +138,7 @@ impl Answer {
                 refused: RefuseReason::Rule,
             },
             close: closes,
+            phrase: None,
         }
     }
 
@@ -201,8 +215,11 @@ impl Answer {
 
     /// The content, as text.
     pub(crate) fn content(&self) -> String {
-        let phrase = reason_phrase(self.status);
-        format!("{} {phrase}: {}\n", self.status, self.reason.text)
+        let text = &self.reason.text;
+        match self.phrase {
+            Some(_) => format!("{text}\n"),
+            None => format!("{} {}: {text}\n", self.status, reason_phrase(self.status)),
+        }
     }
 
     /// Appends the head for content of `content_bytes`, which says this verdict: the status line
@@ -215,7 +232,7 @@ impl Answer {
         date: &[u8],
         out: &mut Vec<u8>,
     ) {
-        let phrase = reason_phrase(self.status);
+        let phrase = self.phrase.unwrap_or(reason_phrase(self.status));
         write::status_line(out, Version::Http11, self.status, phrase);
         write::field(out, "Date", date);
         write::field(out, "Content-Type", b"text/plain; charset=utf-8");

@@ -6,7 +6,9 @@
 
 use crate::config::Mode;
 use crate::request::answer::{Answer, AnswerReason};
+use crate::request::denied_client::denied_client;
 use crate::settings::Settings;
+use std::net::IpAddr;
 use weir_policy::{Digest, KeyHasher, Secret};
 use weir_semantics::{
     Authority, ConnectionOptions, Form, Method, ProxyError, RequestFacts, Scheme, Target,
@@ -36,8 +38,9 @@ pub(crate) struct JudgeRules<'a> {
     pub(crate) mode: Mode,
     /// The listener's own authority, for HTTP/1.0 requests without Host.
     pub(crate) default: &'a Authority,
-    /// The client may use this listener.
-    pub(crate) client_allowed: bool,
+    /// The client that is to be permitted to use this listener; `None` if none is judged: of
+    /// requests of other nodes, and of those without a client.
+    pub(crate) client: Option<IpAddr>,
 }
 
 impl<'a> ReceivedRequest<'a> {
@@ -54,11 +57,10 @@ impl<'a> ReceivedRequest<'a> {
     ) -> Result<Self, Answer> {
         let body =
             request_body(head.version, head.fields).map_err(|error| Answer::bad_request(&error))?;
-        if !rules.client_allowed {
-            return Err(Answer::closing(
-                403,
-                AnswerReason::denied("this client may not use the proxy; see access.clients"),
-            ));
+        if let Some(client) = rules.client
+            && let Err(why) = rules.settings.check_client(rules.mode, client)
+        {
+            return Err(denied_client(client, why));
         }
         let method = Method::parse(head.method);
         if method == Method::Connect && body != BodyLength::None {

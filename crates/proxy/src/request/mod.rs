@@ -1,6 +1,7 @@
 //! The request head as facts, and the judgement whether it is permitted.
 
 pub(crate) mod answer;
+mod denied_client;
 pub(crate) mod facts;
 pub(crate) mod fields;
 pub(crate) mod judge;
