@@ -84,6 +84,12 @@ impl Stamp {
         line.extend_from_slice(&fraction);
     }
 
+    /// `08:00:00`, UTC.
+    #[must_use]
+    pub fn time_of_day(&self) -> &[u8] {
+        &self.rfc3339[11..]
+    }
+
     /// `21/Nov/2026:08:00:00 +0000`, the form of the common log format.
     #[must_use]
     pub const fn clf(&self) -> &[u8; 26] {
@@ -111,6 +117,10 @@ mod tests {
         stamp.write_rfc3339(&mut text);
         assert_eq!(String::from_utf8_lossy(&text), rfc3339);
         assert_eq!(String::from_utf8_lossy(stamp.clf()), clf);
+        assert_eq!(
+            String::from_utf8_lossy(stamp.time_of_day()),
+            &rfc3339[11..19]
+        );
     }
 
     #[test]

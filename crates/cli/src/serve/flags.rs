@@ -64,7 +64,8 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "PATH|-|off")]
     pub(crate) access_log: Option<LogTarget>,
 
-    /// Form of the access log: json, squid or combined
+    /// Form of the access log: auto (readable on a terminal, json elsewhere), readable, json, squid
+    /// or combined
     #[arg(long, value_name = "FORMAT")]
     pub(crate) log_format: Option<LogFormat>,
 

@@ -1,6 +1,6 @@
-//! The access log in its three formats, read as their readers would.
+//! The access log in its formats, read as their readers would.
 
-use crate::support::{Config, Curl, Nginx, RawClient, Signal, Weir, content};
+use crate::support::{Config, Curl, Nginx, RawClient, Signal, Terminal, Weir, content};
 use serde_json::Value;
 
 const LOCATIONS: &str = "
@@ -309,4 +309,55 @@ fn unwritable_access_log_is_reported_once_and_lost_lines_are_counted() {
     let said = weir.said();
     let note = "note: the access log cannot be written (No space left on device (os error 28))";
     assert_eq!(said.matches(note).count(), 1, "{said}");
+}
+
+#[test]
+fn log_on_a_terminal_is_one_short_line_of_text_a_request() {
+    let nginx = Nginx::start(LOCATIONS);
+    let mut terminal = Terminal::of_columns(80);
+    let config = Config::forward().set("log.access", "\"-\"");
+    let weir = Weir::serve_at(&config, &terminal);
+    let mut client = RawClient::connect(weir.address());
+    client.get(&nginx.url("/id")).expect(200);
+    assert!(client.get(&nginx.url("/id")).is_hit());
+    let long = format!("/{}/x_1.0_all.deb", "directory/".repeat(50));
+    client.get(&nginx.url(&long)).expect(404);
+    let host = nginx.address;
+    // sets the title of the window, moves the cursor, and the same by C1 controls in UTF-8
+    for hostile in ["\x1b]0;title\x07", "\x1b[2J", "\u{9b}2J", "\r\x08\x7f"] {
+        let mut client = RawClient::connect(weir.address());
+        client.send(format!(
+            "G{hostile} http://{host}/{hostile} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {hostile}\r\n\r\n"
+        ));
+        client.reply().expect(400);
+    }
+    let lines = terminal.lines(7);
+    for line in &lines {
+        let text = String::from_utf8_lossy(line);
+        assert!(line.len() <= 80, "{text:?}");
+        assert!(line.iter().all(|it| (0x20..0x7f).contains(it)), "{text:?}");
+    }
+    let texts: Vec<String> = lines
+        .iter()
+        .map(|it| String::from_utf8_lossy(it).into_owned())
+        .collect();
+    let columns = |line: &str| line[10..40].to_owned();
+    assert_eq!(columns(&texts[0]), "127.0.0.1       uri-miss  200 ");
+    assert_eq!(columns(&texts[1]), "127.0.0.1       hit       200 ");
+    assert_eq!(columns(&texts[2]), "127.0.0.1       uri-miss  404 ");
+    assert_eq!(columns(&texts[3]), "127.0.0.1       invalid   400 ");
+    assert!(texts[0].ends_with(&format!(" {host}/id")), "{texts:#?}");
+    assert!(
+        texts[2].ends_with("_1.0_all.deb") && texts[2].len() == 80,
+        "{texts:#?}"
+    );
+}
+
+#[test]
+fn log_that_is_not_read_at_a_terminal_is_json_by_default() {
+    let mut weir = Weir::serve(&Config::guarded().set("log.access", "\"-\""));
+    weir.get("http://10.0.0.1/").expect(403);
+    assert_eq!(weir.stop().code(), Some(0));
+    let line: Value = serde_json::from_str(weir.stdout().trim_end()).expect("JSON");
+    assert_eq!(line["status"], 403);
 }

@@ -22,6 +22,7 @@ mod metrics;
 mod nginx;
 mod raw_client;
 mod reply;
+mod terminal;
 mod tmux;
 mod weir;
 
@@ -35,6 +36,7 @@ pub(crate) use metrics::Metrics;
 pub(crate) use nginx::{Nginx, start_program};
 pub(crate) use raw_client::RawClient;
 pub(crate) use reply::Reply;
+pub(crate) use terminal::Terminal;
 pub(crate) use tmux::Tmux;
 pub(crate) use weir::{Signal, Weir, ask};
 

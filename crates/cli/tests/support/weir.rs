@@ -1,6 +1,6 @@
 //! The proxy itself, as a process.
 
-use super::{Config, Metrics, PATIENCE, RawClient, Reply};
+use super::{Config, Metrics, PATIENCE, RawClient, Reply, Terminal};
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -50,6 +50,8 @@ pub(crate) struct Start<'a> {
     pub(crate) own_network: bool,
     /// Where it says that it runs; `None`: in its folder.
     pub(crate) runtime: Option<&'a Path>,
+    /// Where it writes its output; `None`: to a file.
+    pub(crate) terminal: Option<&'a Terminal>,
 }
 
 /// Mounts a file system of 96 MiB.
@@ -71,6 +73,17 @@ impl Weir {
             config,
             &Start {
                 arguments,
+                ..Start::default()
+            },
+        )
+    }
+
+    /// Starts one that writes its output to a terminal.
+    pub(crate) fn serve_at(config: &Config, terminal: &Terminal) -> Self {
+        Self::start(
+            config,
+            &Start {
+                terminal: Some(terminal),
                 ..Start::default()
             },
         )
@@ -143,6 +156,10 @@ impl Weir {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("weir.toml"), config.text()).expect("a file");
         let stdout = std::fs::File::create(folder.path().join("stdout")).expect("a file");
+        let stdout = match start.terminal {
+            Some(terminal) => Stdio::from(terminal.output()),
+            None => Stdio::from(stdout),
+        };
         let mut command = match (start.open_files, start.small_file_system) {
             (None, None) if start.own_network => {
                 let mut unshare = Command::new("unshare");

@@ -12,9 +12,11 @@ table! {
         /// again on SIGHUP), or `"off"`. The default is stdout: a service manager collects it, and
         /// a first try shows it.
         access: LogTarget = LogTarget::Stdout;
-        /// The form of a line. `json` holds everything; `squid` (Squid's native form) and
-        /// `combined` are for tools that read those.
-        format: LogFormat = LogFormat::Json;
+        /// The form of a line. `readable` is a short line for people, `json` holds everything;
+        /// `squid` (Squid's native form) and `combined` are for tools that read those. `auto` is
+        /// `readable` where lines go to stdout and that is a terminal, and `json` elsewhere: a
+        /// first try is looked at, and what is collected is read by programs.
+        format: LogFormat = LogFormat::Auto;
         /// Lines that may wait for a slow disk or reader; more are dropped and counted, since the
         /// log never delays a response. 8192 lines of 500 bytes are about 4 MiB.
         queue_lines: u32 = 8192, from 16, to 1 << 20;
@@ -24,6 +26,10 @@ table! {
 choice! {
     /// The form of a line of the access log.
     pub enum LogFormat {
+        /// `readable` on a terminal, `json` elsewhere.
+        Auto = "auto",
+        /// A short line for people.
+        Readable = "readable",
         /// One JSON object a line.
         Json = "json",
         /// Squid's native access.log.

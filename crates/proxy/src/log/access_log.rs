@@ -7,6 +7,7 @@ mod combined;
 mod entry;
 mod fields;
 mod json;
+mod readable;
 mod squid;
 #[cfg(test)]
 mod tests;
@@ -33,9 +34,23 @@ pub(crate) enum Format {
     Squid,
     /// Common log format with referer and user agent, as Apache and nginx write it.
     Combined,
+    /// A short line for people, of at most so many columns.
+    Readable {
+        /// From [`COLUMNS_MIN`](readable::COLUMNS_MIN) to [`COLUMNS_MAX`](readable::COLUMNS_MAX).
+        columns: u16,
+    },
 }
 
 impl Format {
+    /// The form of lines that people read at a terminal of so many columns; `None` if that is not
+    /// known.
+    pub(crate) fn readable(columns: Option<u16>) -> Self {
+        let columns = columns.unwrap_or(readable::COLUMNS_MIN);
+        Self::Readable {
+            columns: columns.clamp(readable::COLUMNS_MIN, readable::COLUMNS_MAX),
+        }
+    }
+
     /// Appends `entry` as one line, its end included.
     fn write(self, entry: &Entry<'_>, stamp: &mut Stamp, line: &mut Vec<u8>) {
         stamp.advance_to(entry.time_unix_ms);
@@ -43,6 +58,7 @@ impl Format {
             Self::Json => json::write(entry, stamp, line),
             Self::Squid => squid::write(entry, line),
             Self::Combined => combined::write(entry, stamp, line),
+            Self::Readable { columns } => readable::write(entry, stamp, columns, line),
         }
         line.push(b'\n');
     }

@@ -29,7 +29,7 @@ use crate::worker::shared::Shared;
 use arc_swap::ArcSwap;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
@@ -497,11 +497,7 @@ fn open_log(config: &Config, say: Say) -> Result<AccessLog, StartError> {
         LogTarget::Stdout => Destination::Stdout,
         LogTarget::File(path) => Destination::Path(path.clone()),
     };
-    let format = match config.log.format {
-        LogFormat::Json => Format::Json,
-        LogFormat::Squid => Format::Squid,
-        LogFormat::Combined => Format::Combined,
-    };
+    let format = log_format(&config.log);
     let lines = config.log.queue_lines as usize;
     AccessLog::open(destination, format, lines, say).map_err(|cause| StartError {
         hint: config
@@ -512,6 +508,22 @@ fn open_log(config: &Config, say: Say) -> Result<AccessLog, StartError> {
         what: format!("open the access log {}", config.log.access),
         cause,
     })
+}
+
+fn log_format(log: &config::Log) -> Format {
+    let stdout = io::stdout();
+    let is_terminal = log.access == LogTarget::Stdout && stdout.is_terminal();
+    let columns = || {
+        let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
+        is_terminal.then_some(size.ws_col)
+    };
+    match log.format {
+        LogFormat::Auto if is_terminal => Format::readable(columns()),
+        LogFormat::Readable => Format::readable(columns()),
+        LogFormat::Auto | LogFormat::Json => Format::Json,
+        LogFormat::Squid => Format::Squid,
+        LogFormat::Combined => Format::Combined,
+    }
 }
 
 /// Where another access log is named.

@@ -172,6 +172,63 @@ fn request_without_facts_is_a_valid_line_in_every_format() {
     );
     let combined = "0.0.0.0 - - [01/Jan/1970:00:00:00 +0000] \"  \" 000 - \"-\" \"-\"\n";
     assert_eq!(line(Format::Combined, &entry), combined);
+    assert_eq!(
+        line(Format::readable(None), &entry),
+        "00:00:00Z 0.0.0.0         uri-miss    - 0B       0us -\n"
+    );
+}
+
+#[test]
+fn readable_line_names_the_request_in_columns_that_fit_the_terminal() {
+    let of = |sample: &Sample, columns| line(Format::readable(columns), &sample.entry());
+    let mut sample = forwarded();
+    assert_eq!(
+        of(&sample, None),
+        "08:49:37Z 192.0.2.1       uri-miss  200 1.2KiB  12ms a.example/x?q=\"1\"\n"
+    );
+    sample.request.target =
+        "http://deb.debian.org/debian/pool/main/libz/libzip/libzip4_1.7.3-1_amd64.deb";
+    sample.request.method = "POST";
+    sample.verdict = verdict(Handling::Collapsed(Fwd::UriMiss), None);
+    let mut entry = sample.entry();
+    entry.client = address("[2001:db8:1111:2222:3333:4444:5555:6666]:1");
+    assert_eq!(
+        line(Format::readable(Some(40)), &entry),
+        "08:49:37Z 2001:db..5:6666 collapsed 200 1.2KiB  12ms POST deb.debian.._amd64.deb\n"
+    );
+    let wide = of(&sample, Some(120));
+    let target = "POST deb.debian.org/debian/pool/mai..";
+    assert!(wide.contains(target) && wide.len() == 121, "{wide}");
+}
+
+#[test]
+fn no_byte_of_a_request_reaches_a_terminal_as_anything_but_text() {
+    for byte in 0..=u8::MAX {
+        // as Latin-1, so that C1 controls come as characters of two bytes, too
+        let character = char::from(byte);
+        let target: String = format!("http://h/{character}a").repeat(40);
+        let method: String = format!("M{character}").repeat(20);
+        let sample = forwarded();
+        let entry = Entry {
+            request: RequestLine {
+                target: &target,
+                method: &method,
+                ..sample.request
+            },
+            ..sample.entry()
+        };
+        let text = line(Format::readable(None), &entry);
+        let text = text.strip_suffix('\n').expect("a line");
+        assert!(
+            text.bytes().all(|it| (0x20..0x7f).contains(&it)),
+            "{text:?}"
+        );
+        assert!(text.len() <= 80, "{text:?}");
+        assert!(
+            text.starts_with("08:49:37Z 192.0.2.1       uri-miss  200 "),
+            "{text:?}"
+        );
+    }
 }
 
 #[test]
