@@ -404,7 +404,7 @@ labels! {
         Message = "message",
     }
 
-    /// Why a front end did not hand a connection over: the words and meanings of
+    /// Why a connection was not handed over: the words and meanings of
     /// `weir_policy::connections::hand_off::Stay`.
     HandOffRefusal {
         /// No other node is chosen for the request.
@@ -426,6 +426,18 @@ labels! {
         State = "state",
         /// The chosen node does not take it, or does not answer.
         Node = "node",
+        /// The front end does not hold its packets, or does not answer.
+        FrontEnd = "front-end",
+        /// It was handed over with this very request, which is answered where it arrives.
+        Arrived = "arrived",
+        /// This node has the response or will keep it.
+        Kept = "kept",
+        /// The chosen node is not known to have the response.
+        NotHeld = "not-held",
+        /// The response is so short that forwarding costs less.
+        Small = "small",
+        /// It has moved so often of late that it may not now.
+        Often = "often",
     }
 
     /// Why a request waited for a next-hop connection: the words of the connection policy, and one

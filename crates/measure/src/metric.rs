@@ -338,15 +338,19 @@ table! {
     PeerStateMessages, Counter, "weir_peer_state_messages_total", "messages";
     /// Messages of them that were not answered as a member does, or not in time.
     PeerStateFailures, Counter, "weir_peer_state_failures_total", "messages";
-    /// Connections of clients that this front end has handed over to nodes.
+    /// Connections of clients that this front end has handed over to nodes, or this node to another
+    /// one.
     HandOffs, Counter, "weir_hand_offs_total", "connections";
-    /// Connections that this front end did not hand over with their first request, which was to be
-    /// forwarded, by the reason: the request was forwarded.
+    /// Connections that were not handed over with a request that was to be forwarded, by the
+    /// reason: the request was forwarded.
     HandOffsRefused(reason: HandOffRefusal), Counter, "weir_hand_offs_refused_total", "connections";
     /// Connections that were to be handed over and were reset: the node did not say whether it goes
     /// on with them.
     HandOffsLost, Counter, "weir_hand_offs_lost_total", "connections";
-    /// Connections that this node has taken over from a front end.
+    /// Connections that this front end leads from one node to another, as the first one says
+    /// (cluster.hand_off = "multiple").
+    FlowsMoved, Counter, "weir_flows_moved_total", "connections";
+    /// Connections that this node has taken over from a front end or another node.
     ConnectionsAdopted, Counter, "weir_connections_adopted_total", "connections";
     /// Memory of what is known of what nodes hold, this one included.
     DigestBytes, Gauge, "weir_peer_digest_bytes", "bytes";

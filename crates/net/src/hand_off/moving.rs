@@ -7,6 +7,79 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 use weir_policy::connections::hand_off::{Move, MoveCommand, MoveEnd, MoveEvent};
 
+/// What leads the packets of the connection: the steering of this machine, or a front end that is
+/// sent messages.
+pub trait Packets {
+    /// Has them dropped from now on.
+    fn hold(&mut self) -> impl Future<Output = Held>;
+
+    /// Has them led to the node, and not dropped, if they were dropped without a break.
+    fn steer(&mut self) -> impl Future<Output = Steered>;
+
+    /// Has them come here again, and not dropped.
+    fn release(&mut self) -> impl Future<Output = ()>;
+
+    /// Has them led nowhere: they are answered with a reset.
+    fn unsteer(&mut self) -> impl Future<Output = ()>;
+}
+
+/// Whether packets are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// They are.
+    Yes,
+    /// This machine cannot do it.
+    No,
+    /// The front end does not do it, or does not say that it does.
+    NotPermitted,
+}
+
+/// Whether packets go to the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steered {
+    /// They do.
+    Yes,
+    /// They do not, and will not.
+    No,
+    /// That is not known.
+    Perhaps,
+}
+
+/// The packets of a connection that this machine has accepted.
+#[derive(Debug)]
+pub struct OwnPackets<'s> {
+    /// Where they are steered.
+    pub steering: &'s Steering,
+    /// The client's end.
+    pub flow: SocketAddrV4,
+    /// Where the node is.
+    pub machine: Ipv4Addr,
+}
+
+impl Packets for OwnPackets<'_> {
+    async fn hold(&mut self) -> Held {
+        match self.steering.hold(self.flow).await {
+            Ok(()) => Held::Yes,
+            Err(_) => Held::No,
+        }
+    }
+
+    async fn steer(&mut self) -> Steered {
+        match self.steering.steer_held(self.flow, self.machine).await {
+            Ok(()) => Steered::Yes,
+            Err(_) => Steered::No,
+        }
+    }
+
+    async fn release(&mut self) {
+        let _ = self.steering.release(self.flow).await;
+    }
+
+    async fn unsteer(&mut self) {
+        let _ = self.steering.unsteer(vec![self.flow]).await;
+    }
+}
+
 /// The node that is to go on with a connection, as the machine reaches it that has the connection.
 pub trait Receiver {
     /// Whether there is memory for messages with this state.
@@ -33,8 +106,6 @@ pub enum GoAnswer {
 /// A connection to be handed over.
 #[derive(Clone, Copy, Debug)]
 pub struct HandedConnection<'c> {
-    /// The address of its client.
-    pub flow: SocketAddrV4,
     /// Its socket. If the connection stays, it goes on with that.
     pub socket: BorrowedFd<'c>,
     /// The last bytes that were read from it and not used: the node reads them again.
@@ -46,22 +117,19 @@ pub struct HandedConnection<'c> {
 pub struct MoveOutcome {
     /// Where it goes on.
     pub end: MoveEnd,
-    /// How long its packets were dropped, from the request to the kernel on; `None` if they were
-    /// not.
+    /// How long its packets were dropped, from the request for that on; `None` if they were not.
     pub held: Option<Duration>,
 }
 
-/// Hands a connection over to the node at `machine`, which `receiver` is.
+/// Hands a connection over to the node that `receiver` is.
 pub async fn hand_over(
-    steering: &Steering,
+    packets: &mut impl Packets,
     connection: HandedConnection<'_>,
-    machine: Ipv4Addr,
     receiver: &mut impl Receiver,
 ) -> MoveOutcome {
     let mut moving = Moving {
-        steering,
+        packets,
         connection,
-        machine,
         receiver,
         frozen: None,
         held: Hold::No,
@@ -85,10 +153,9 @@ pub async fn hand_over(
     }
 }
 
-struct Moving<'m, R> {
-    steering: &'m Steering,
+struct Moving<'m, P, R> {
+    packets: &'m mut P,
     connection: HandedConnection<'m>,
-    machine: Ipv4Addr,
     receiver: &'m mut R,
     frozen: Option<FrozenConnection>,
     held: Hold,
@@ -118,18 +185,20 @@ impl Hold {
     }
 }
 
-impl<R: Receiver> Moving<'_, R> {
+impl<P: Packets, R: Receiver> Moving<'_, P, R> {
     async fn carry_out(&mut self, command: MoveCommand) -> Option<MoveEvent> {
         let either = |is_so: bool, event, other| Some(if is_so { event } else { other });
-        let flow = self.connection.flow;
         match command {
             MoveCommand::Hold => {
                 let begun = Instant::now();
-                let held = self.steering.hold(flow).await.is_ok();
-                if held {
-                    self.held = Hold::Since(begun);
-                }
-                either(held, MoveEvent::Held, MoveEvent::NotHeld)
+                Some(match self.packets.hold().await {
+                    Held::Yes => {
+                        self.held = Hold::Since(begun);
+                        MoveEvent::Held
+                    }
+                    Held::No => MoveEvent::NotHeld,
+                    Held::NotPermitted => MoveEvent::NotPermitted,
+                })
             }
             MoveCommand::Freeze => Some(self.freeze()),
             MoveCommand::Send => {
@@ -141,13 +210,14 @@ impl<R: Receiver> Moving<'_, R> {
                 let is_unchanged = self.frozen.as_ref()?.is_unchanged().unwrap_or(false);
                 either(is_unchanged, MoveEvent::Unchanged, MoveEvent::Changed)
             }
-            MoveCommand::Steer => {
-                let steered = self.steering.steer_held(flow, self.machine).await.is_ok();
-                if steered {
+            MoveCommand::Steer => Some(match self.packets.steer().await {
+                Steered::Yes => {
                     self.held.end();
+                    MoveEvent::Steered
                 }
-                either(steered, MoveEvent::Steered, MoveEvent::NotSteered)
-            }
+                Steered::No => MoveEvent::NotSteered,
+                Steered::Perhaps => MoveEvent::SteeredPerhaps,
+            }),
             MoveCommand::Drop => {
                 self.frozen = None;
                 None
@@ -162,12 +232,12 @@ impl<R: Receiver> Moving<'_, R> {
                 None
             }
             MoveCommand::Release => {
-                let _ = self.steering.release(flow).await;
+                self.packets.release().await;
                 self.held.end();
                 None
             }
             MoveCommand::Return | MoveCommand::Unsteer => {
-                let _ = self.steering.unsteer(vec![flow]).await;
+                self.packets.unsteer().await;
                 None
             }
             MoveCommand::Reset => {
@@ -179,7 +249,7 @@ impl<R: Receiver> Moving<'_, R> {
 
     /// By a second descriptor: the connection goes on with the first one, if it stays.
     fn freeze(&mut self) -> MoveEvent {
-        let HandedConnection { socket, read, .. } = self.connection;
+        let HandedConnection { socket, read } = self.connection;
         let Ok(descriptor) = socket.try_clone_to_owned() else {
             return MoveEvent::NotFrozen;
         };

@@ -5,7 +5,9 @@ use crate::pattern::WAIT_MAX;
 use std::net::{SocketAddrV4, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::Instant;
-use weir_net::hand_off::moving::{self, GoAnswer, HandedConnection, MoveOutcome, Receiver};
+use weir_net::hand_off::moving::{
+    self, GoAnswer, HandedConnection, MoveOutcome, OwnPackets, Receiver,
+};
 use weir_net::hand_off::repair::{ConnectionState, FrozenConnection};
 use weir_net::hand_off::steering::Steering;
 use weir_policy::connections::hand_off::{MoveEnd, Stay};
@@ -108,12 +110,15 @@ impl Mover<'_> {
             stream: None,
         };
         let connection = HandedConnection {
-            flow,
             socket: stream.as_fd(),
             read,
         };
-        let machine = own_address(to);
-        let moved = moving::hand_over(self.steering, connection, machine, &mut node);
+        let mut packets = OwnPackets {
+            steering: self.steering,
+            flow,
+            machine: own_address(to),
+        };
+        let moved = moving::hand_over(&mut packets, connection, &mut node);
         let MoveOutcome { end, held } = wait(moved);
         assert!(held.is_some(), "{end:?}");
         match end {

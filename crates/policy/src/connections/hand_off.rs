@@ -10,16 +10,23 @@
 //! connection goes on here, and its request is forwarded. If the node was told to go on and does
 //! not say whether it does, two machines might send: that connection is reset.
 
+mod flows;
+mod later;
+
+pub use flows::{FlowMessage, FlowRefusal, MOVE_MS_MAX, Steer, SteeredFlows};
+pub use later::{LaterRequest, MOVE_BYTES_MIN, MOVE_EACH_MS, MOVES_AT_ONCE_MAX, MoveCredit};
+
 use weir_semantics::{Method, words};
 
 /// Connections that a machine hands over at once.
 pub const MOVES_MAX: usize = 4096;
 
-words! {
+crate::choice! {
     /// How often a connection may be handed over.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Default)]
     pub enum HandOffKind {
         /// Once, with its first request: later ones are forwarded by the node that has it.
+        #[default]
         Single = "single",
         /// With each request that is for another node than the one before.
         Multiple = "multiple",
@@ -49,6 +56,18 @@ words! {
         State = "state",
         /// The chosen node does not take it, or does not answer.
         Node = "node",
+        /// The front end does not hold its packets, or does not answer.
+        FrontEnd = "front-end",
+        /// It was handed over with this very request, which is answered where it arrives.
+        Arrived = "arrived",
+        /// This node has the response or will keep it.
+        Kept = "kept",
+        /// The chosen node is not known to have the response.
+        NotHeld = "not-held",
+        /// The response is so short that forwarding costs less.
+        Small = "small",
+        /// It has moved so often of late that it may not now.
+        Often = "often",
     }
 }
 
@@ -89,6 +108,17 @@ impl HandOffRequest {
 }
 
 impl HandOffKind {
+    /// Whether it is tried to hand a connection over with a request: the first one on this machine
+    /// or a later one, of a connection that was handed over to this machine or is accepted here.
+    #[must_use]
+    pub const fn tries(self, is_first_here: bool, was_handed_over: bool) -> bool {
+        match self {
+            Self::Single => is_first_here && !was_handed_over,
+            // it was handed over with the first one, which is answered where it arrives
+            Self::Multiple => !(is_first_here && was_handed_over),
+        }
+    }
+
     /// Whether the connection may be handed over to the node that is chosen for a request. To be
     /// asked before one is chosen: a choice is counted, and may change the next one. If none is
     /// chosen, it stays for [`Stay::Own`].
@@ -117,6 +147,8 @@ pub enum MoveEvent {
     Held,
     /// They cannot be.
     NotHeld,
+    /// The front end does not do it, or does not say that it does.
+    NotPermitted,
     /// Its state was read.
     Frozen,
     /// Its state cannot be read.
@@ -135,6 +167,8 @@ pub enum MoveEvent {
     Steered,
     /// They cannot be led there.
     NotSteered,
+    /// It is not known whether they go there: the front end that leads them does not answer.
+    SteeredPerhaps,
     /// The node goes on with it.
     WentOn,
     /// The node does not have it any more, and has sent nothing.
@@ -228,6 +262,7 @@ impl Move {
         let (step, commands): (Step, MoveCommands) = match (self.0, event) {
             (Step::Holding, MoveEvent::Held) => (Step::Freezing, &[Freeze]),
             (Step::Holding, MoveEvent::NotHeld) => (stays(Stay::TooMany), &[]),
+            (Step::Holding, MoveEvent::NotPermitted) => (stays(Stay::FrontEnd), &[Release]),
             (Step::Freezing, MoveEvent::Frozen) => (Step::Sending, &[Send]),
             (Step::Freezing, MoveEvent::NotFrozen) => (stays(Stay::State), &[Release]),
             (Step::Freezing, MoveEvent::NoRoom) => (stays(Stay::TooMany), &[Thaw, Release]),
@@ -236,7 +271,9 @@ impl Move {
             (Step::Looking, MoveEvent::Unchanged) => (Step::Steering, &[Steer]),
             (Step::Looking, MoveEvent::Changed) => (stays(Stay::State), &[Thaw, Release]),
             // frozen until it is known whether the node goes on: two machines must not send
-            (Step::Steering, MoveEvent::Steered) => (Step::Telling, &[Go]),
+            (Step::Steering, MoveEvent::Steered | MoveEvent::SteeredPerhaps) => {
+                (Step::Telling, &[Go])
+            }
             (Step::Steering, MoveEvent::NotSteered) => (stays(Stay::TooMany), &[Thaw, Release]),
             (Step::Telling, MoveEvent::WentOn) => (Step::Over(MoveEnd::HandedOver), &[Drop]),
             (Step::Telling, MoveEvent::NotWentOn) => (stays(Stay::Node), &[Return, Thaw]),

@@ -7,7 +7,7 @@
 //! look-up and one write, without an allocation.
 
 use crate::client::fast::{self, Input, InputResult, Receiver};
-use crate::client::hand_off;
+use crate::client::hand_off::{self, NodeConnection};
 use crate::client::outgoing::Outgoing;
 use crate::cluster::Maker;
 use crate::exchange::run;
@@ -77,8 +77,10 @@ pub(crate) struct ClientConnection {
     /// Place among the connections that a drain wakes.
     sleeper: Option<usize>,
     exchange: Option<Box<RequestState>>,
-    /// The head of its first request, on a front end that may hand the connection over.
-    first_head: Option<Box<[u8]>>,
+    /// The head of the request that it may be handed over with.
+    head: Option<Box<[u8]>>,
+    /// What is known of it if it was handed over to this node.
+    handed: Option<Rc<NodeConnection>>,
 }
 
 /// Why the fast loop stopped.
@@ -94,6 +96,7 @@ pub(crate) enum Turn {
 pub(crate) fn serve(
     accepted: Accepted<ListenerFacts>,
     worker: Rc<Worker>,
+    handed: Option<Rc<NodeConnection>>,
 ) -> impl Future<Output = ()> {
     let idle = worker.settings().config.limits.client_idle.as_duration();
     let mut client = ClientConnection {
@@ -115,14 +118,15 @@ pub(crate) fn serve(
         unsent: None,
         sleeper: None,
         exchange: None,
-        first_head: None,
+        head: None,
+        handed,
     };
     async move {
         loop {
             match poll_fn(|cx| client.poll_turn(cx)).await {
                 Turn::Close => break,
                 Turn::Exchange(mut exchange) => {
-                    if let Some(head) = client.first_head.take()
+                    if let Some(head) = client.head.take()
                         && Box::pin(client.hand_over(&mut exchange, &head)).await
                     {
                         return;
@@ -154,7 +158,7 @@ impl ClientConnection {
     /// Hands the connection over to the node that answers the request; `false` if it stays.
     async fn hand_over(&self, exchange: &mut RequestState, head: &[u8]) -> bool {
         let read = [head, &self.unread].concat();
-        hand_off::hand_over(exchange, &self.stream, &read).await
+        hand_off::hand_over(exchange, self.handed.as_deref(), &self.stream, &read).await
     }
 
     /// Carries out an exchange; `true` if the connection may be used further.
@@ -294,8 +298,9 @@ impl ClientConnection {
                         let hops = self.hops.get_or_insert_default();
                         exchange.client.remember(hops);
                     }
-                    if self.requests == 0 && worker.shared.hand_offs.hands_over() {
-                        self.first_head = Some(rest[..consumed].into());
+                    let connection = (self.handed.as_deref(), self.requests == 0);
+                    if hand_off::is_tried(&worker.shared.hand_offs, &settings, connection) {
+                        self.head = Some(rest[..consumed].into());
                     }
                     rest = &rest[consumed..];
                     self.requests = self.requests.saturating_add(1);

@@ -15,7 +15,7 @@ impl Service for Worker {
     type Listener = ListenerFacts;
 
     fn serve(self: Rc<Self>, client: Accepted<ListenerFacts>) -> impl Future<Output = ()> {
-        connection::serve(client, self)
+        connection::serve(client, self, None)
     }
 
     fn tick(&self) {

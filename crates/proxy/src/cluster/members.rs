@@ -354,6 +354,27 @@ impl Cluster {
         is_proved.then_some(content)
     }
 
+    /// What this front end gives a node that may move a connection: `words` are the names of both
+    /// nodes, the client's address, the ticket of the connection, and which attempt it is.
+    pub(crate) fn move_permit(&self, words: [&str; 5]) -> Proof {
+        let [from, to, flow, ticket, attempt] = words;
+        let words = [self.own_name(), from, to, flow, ticket, attempt];
+        self.secret.move_permit(words)
+    }
+
+    /// Whether `permit` is what the member `front_end`, which the list has as a front end, gives
+    /// `from` that may move a connection to this node.
+    pub(crate) fn is_move_permitted(
+        &self,
+        (front_end, from): (&str, &str),
+        words: [&str; 3],
+        permit: &str,
+    ) -> bool {
+        let [flow, ticket, attempt] = words;
+        let words = [front_end, from, self.own_name(), flow, ticket, attempt];
+        self.is_listed_front_end(front_end) && self.secret.is_move_permitted(words, permit)
+    }
+
     /// The name of this node.
     pub(crate) fn own_name(&self) -> &str {
         &self.member(self.own).name

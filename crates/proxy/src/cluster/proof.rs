@@ -22,6 +22,7 @@ const OF_RESPONSE: &str = "weir peer response 2";
 const OF_PURGES: &str = "weir purges 1";
 const OF_PURGE_ANSWER: &str = "weir purge answer 1";
 const OF_HAND_OFF: &str = "weir hand-off 1";
+const OF_MOVE: &str = "weir hand-off move 1";
 const OF_TARGETS: &str = "weir targets 1";
 const OF_DIGESTS: &str = "weir digests 1";
 const OF_DIGEST_MASK: &str = "weir digest mask 1";
@@ -188,6 +189,16 @@ impl ClusterSecret {
         keys.any(|key| are_equal(&hand_off_mac(key, words, content), presented))
     }
 
+    /// What a front end gives a node that may move a connection: of what, in words.
+    pub(super) fn move_permit(&self, words: [&str; 6]) -> Proof {
+        self.proof(|key| mac_of_words(key, OF_MOVE, words))
+    }
+
+    /// Whether `presented` is that, with any of the secrets; never without a secret.
+    pub(super) fn is_move_permitted(&self, words: [&str; 6], presented: &str) -> bool {
+        self.is_some() && self.accepts(presented, |key| mac_of_words(key, OF_MOVE, words))
+    }
+
     /// The key under which targets are hashed, the same on every node: clients that do not know it
     /// cannot choose targets that one node has all of.
     pub(super) fn target_key(&self) -> Secret {
@@ -325,6 +336,11 @@ fn mac_of(key: &Key, parts: &[&str]) -> [u8; 32] {
         mac.update(&[0]);
     }
     mac.finalize().into_bytes().into()
+}
+
+fn mac_of_words(key: &Key, purpose: &str, words: [&str; 6]) -> [u8; 32] {
+    let [a, b, c, d, e, f] = words;
+    mac_of(key, &[purpose, a, b, c, d, e, f])
 }
 
 /// Zeros without a secret.
@@ -630,6 +646,27 @@ mod tests {
         assert!(!holds(&none, words, b"state"));
         assert_eq!(none.hand_off_proof(words, b"state"), None);
         assert!(!none.is_hand_off_proved(words, b"state", b""));
+    }
+
+    #[test]
+    fn permit_of_a_move_holds_for_its_words_alone_and_never_without_a_secret() {
+        let secret = ClusterSecret::new(Some("an-agreed-secret-of-nodes"));
+        let words = ["f", "a", "b", "192.0.2.1:5", "AAAA", "1"];
+        let permit = secret.move_permit(words);
+        assert!(secret.is_move_permitted(words, permit.as_str()));
+        for at in 0..words.len() {
+            let mut others = words;
+            others[at] = "x";
+            assert!(
+                !secret.is_move_permitted(others, permit.as_str()),
+                "{others:?}"
+            );
+        }
+        assert!(!secret.is_move_permitted(words, ""));
+        let other = ClusterSecret::new(Some("another-secret-of-nodes"));
+        assert!(!other.is_move_permitted(words, permit.as_str()));
+        let none = ClusterSecret::new(None);
+        assert!(!none.is_move_permitted(words, none.move_permit(words).as_str()));
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub(crate) fn keep(started: &Config, wanted: Config) -> (Config, String) {
     kept.cache.eviction = started.cache.eviction;
     kept.cache.largest_response = started.cache.largest_response;
     kept.cluster.mechanism = started.cluster.mechanism;
+    kept.cluster.hand_off = started.cluster.hand_off;
     kept.cluster.device.clone_from(&started.cluster.device);
     kept.disk = started.disk.clone();
     kept.dns = started.dns.clone();

@@ -120,6 +120,10 @@ fn message_about_a_connection_is_taken_of_members_that_know_the_secret_alone() {
         "/weir/hand-off/end",
         "/weir/hand-off/session",
         "/weir/hand-off/session/begin",
+        "/weir/hand-off/moved",
+        "/weir/hand-off/hold",
+        "/weir/hand-off/steer",
+        "/weir/hand-off/release",
         "/weir/hand-off/other",
     ];
     for target in targets {

@@ -1,6 +1,8 @@
 //! A front end that hands its clients' connections over to nodes: real machines but for the
 //! hardware, in network namespaces on one bridge.
 
+mod multiple;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;

@@ -1,27 +1,27 @@
 //! The front end's side.
 
+use super::HeldBytes;
 use super::node::{ADOPT_TARGET, GO_TARGET, HAS_NONE};
-use super::{HandOffs, HeldBytes, Message, sessions};
+use super::other_member::OtherMember;
+use super::sessions;
 use crate::cluster::Cluster;
 use crate::exchange::next_hop::ChosenNode;
 use crate::exchange::state::{Plan, RequestState};
-use crate::settings::Settings;
-use crate::worker::core::Worker;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::AsFd as _;
-use std::rc::Rc;
-use std::sync::Arc;
 use tokio::net::TcpStream;
 use weir_measure::{HandOffRefusal, Metric};
 use weir_net::flow::unacknowledged_bytes;
-use weir_net::hand_off::moving::{self, GoAnswer, HandedConnection, MoveOutcome, Receiver};
+use weir_net::hand_off::moving::{
+    self, GoAnswer, HandedConnection, MoveOutcome, OwnPackets, Receiver,
+};
 use weir_net::hand_off::repair::{ConnectionState, UNACKNOWLEDGED_BYTES_MAX};
 use weir_policy::connections::hand_off::{HandOffKind, HandOffRequest, MoveEnd, Stay};
 use weir_policy::route::Place;
 use weir_semantics::line_named;
 
-/// Hands the connection over to the node that is chosen for its first request; `false` if it stays,
-/// and nothing has happened to it. `read` is all that was read of it.
+/// Hands the connection over to the node that is chosen for its request; `false` if it stays, and
+/// nothing has happened to it. `read` is all that was read of it.
 pub(crate) async fn hand_over(
     exchange: &mut RequestState,
     stream: &TcpStream,
@@ -31,6 +31,11 @@ pub(crate) async fn hand_over(
         return false;
     }
     let end = attempt(exchange, stream, read).await;
+    has_left(exchange, end)
+}
+
+/// Counts what became of a connection that was to be handed over; whether it is here no more.
+pub(super) fn has_left(exchange: &mut RequestState, end: MoveEnd) -> bool {
     exchange.worker.counters().inc(match end {
         MoveEnd::HandedOver => Metric::HandOffs,
         MoveEnd::Lost => Metric::HandOffsLost,
@@ -46,7 +51,8 @@ pub(crate) async fn hand_over(
 async fn attempt(exchange: &RequestState, stream: &TcpStream, read: &[u8]) -> MoveEnd {
     let hand_offs = &exchange.worker.shared.hand_offs;
     let (_count, other_moves) = hand_offs.begin_move();
-    let flow = match judge(exchange, stream, other_moves) {
+    let kind = exchange.settings.config.cluster.hand_off;
+    let flow = match judge(kind, exchange, stream, other_moves) {
         Ok(flow) => flow,
         Err(stay) => return MoveEnd::Stays(stay),
     };
@@ -61,34 +67,48 @@ async fn attempt(exchange: &RequestState, stream: &TcpStream, read: &[u8]) -> Mo
         return MoveEnd::Stays(Stay::Node);
     }
     let mut node = NodeMessages {
-        worker: &exchange.worker,
-        settings: &exchange.settings,
-        hand_offs,
-        cluster,
-        place,
+        node: OtherMember {
+            worker: &exchange.worker,
+            settings: &exchange.settings,
+            hand_offs,
+            cluster,
+            place,
+        },
         flow,
         held: None,
         ticket: String::new(),
     };
     let connection = HandedConnection {
-        flow,
         socket: stream.as_fd(),
         read,
     };
-    let MoveOutcome { end, held } =
-        moving::hand_over(steering, connection, machine, &mut node).await;
-    if let Some(held) = held {
-        let us = u64::try_from(held.as_micros()).unwrap_or(u64::MAX);
-        exchange.worker.counters().record_hold_time(us);
-    }
+    // of an earlier connection from the same port, which has ended
+    hand_offs.steered().forget(flow);
+    let mut packets = OwnPackets {
+        steering,
+        flow,
+        machine,
+    };
+    let outcome = moving::hand_over(&mut packets, connection, &mut node).await;
+    let end = record_hold(exchange, outcome);
     if end != MoveEnd::HandedOver {
-        hand_offs.forget_steered(flow, &node.ticket);
+        hand_offs.steered().end(flow, &node.ticket);
     }
     end
 }
 
+/// Records how long packets were dropped; where the connection goes on.
+pub(super) fn record_hold(exchange: &RequestState, outcome: MoveOutcome) -> MoveEnd {
+    if let Some(held) = outcome.held {
+        let us = u64::try_from(held.as_micros()).unwrap_or(u64::MAX);
+        exchange.worker.counters().record_hold_time(us);
+    }
+    outcome.end
+}
+
 /// The flow of a connection that may be handed over; why it stays, if it may not.
-fn judge(
+pub(super) fn judge(
+    kind: HandOffKind,
     exchange: &RequestState,
     stream: &TcpStream,
     other_moves: usize,
@@ -101,7 +121,7 @@ fn judge(
     };
     let service = exchange.worker.shared.hand_offs.service();
     let request = &exchange.request;
-    HandOffKind::Single.judge(&HandOffRequest {
+    kind.judge(&HandOffRequest {
         is_to_service: service.map(SocketAddr::V4) == Some(local),
         is_tls: false,
         method: request.method,
@@ -128,11 +148,7 @@ fn choose(exchange: &RequestState, cluster: &Cluster) -> Option<(Place, Ipv4Addr
 
 /// What the node is told of one connection.
 struct NodeMessages<'m> {
-    worker: &'m Rc<Worker>,
-    settings: &'m Arc<Settings>,
-    hand_offs: &'m HandOffs,
-    cluster: Arc<Cluster>,
-    place: Place,
+    node: OtherMember<'m>,
     flow: SocketAddrV4,
     /// What its state and the message with that take.
     held: Option<HeldBytes>,
@@ -143,66 +159,34 @@ struct NodeMessages<'m> {
 impl Receiver for NodeMessages<'_> {
     fn reserve(&mut self, state: &ConnectionState) -> bool {
         // the state, its encoding, and that with its proof
-        self.held = self.hand_offs.hold(3 * state.queued_bytes());
+        self.held = self.node.hand_offs.hold(3 * state.queued_bytes());
         self.held.is_some()
     }
 
     async fn adopt(&mut self, state: &ConnectionState) -> bool {
-        let Some(ticket) = self.send_state(state).await else {
+        let mut content = Vec::new();
+        state.encode(&mut content);
+        let answer = self.node.tell(ADOPT_TARGET, &content).await;
+        let ticket = answer.filter(|(status, _)| *status == 200);
+        let Some(ticket) = ticket.and_then(|(_, ticket)| String::from_utf8(ticket).ok()) else {
             return false;
         };
         self.ticket = ticket;
         // before its packets are: the end of an earlier connection from the same port, which is
         // told now, must not end the steering of this one
-        self.hand_offs.note_steered(self.flow, &self.ticket);
+        let name = self.node.cluster.name(self.node.place);
+        let mut steered = self.node.hand_offs.steered();
+        steered.insert(self.flow, name, &self.ticket);
         true
     }
 
     async fn go(&mut self) -> GoAnswer {
         self.held = None;
-        let ticket = &self.ticket;
-        let content = self
-            .cluster
-            .prove_hand_off(self.place, ticket, ticket.as_bytes());
-        let Some(content) = content else {
-            return GoAnswer::HasNone;
-        };
-        let nonce = self.cluster.nonce();
-        match self.post(&nonce, GO_TARGET, content).await {
+        match self.node.tell_ticket(GO_TARGET, &self.ticket).await {
             Some((200, _)) => GoAnswer::GoesOn,
             Some((HAS_NONE, _)) => GoAnswer::HasNone,
             _ => GoAnswer::None,
         }
-    }
-}
-
-impl NodeMessages<'_> {
-    /// The ticket that the node gives it.
-    async fn send_state(&self, state: &ConnectionState) -> Option<String> {
-        let mut bytes = Vec::new();
-        state.encode(&mut bytes);
-        let nonce = self.cluster.nonce();
-        let content = self.cluster.prove_hand_off(self.place, &nonce, &bytes)?;
-        let (status, ticket) = self.post(&nonce, ADOPT_TARGET, content).await?;
-        let ticket = (status == 200).then_some(ticket)?;
-        String::from_utf8(ticket).ok()
-    }
-
-    async fn post(
-        &self,
-        nonce: &str,
-        target: &'static str,
-        content: Vec<u8>,
-    ) -> Option<(u16, Vec<u8>)> {
-        let message = Message {
-            settings: Arc::clone(self.settings),
-            cluster: Arc::clone(&self.cluster),
-            place: self.place,
-            target,
-            nonce: nonce.to_owned(),
-            content,
-        };
-        self.hand_offs.send(self.worker, message).await
     }
 }
 
@@ -218,6 +202,12 @@ const fn label(stay: Stay) -> HandOffRefusal {
         Stay::TooMany => HandOffRefusal::TooMany,
         Stay::State => HandOffRefusal::State,
         Stay::Node => HandOffRefusal::Node,
+        Stay::FrontEnd => HandOffRefusal::FrontEnd,
+        Stay::Arrived => HandOffRefusal::Arrived,
+        Stay::Kept => HandOffRefusal::Kept,
+        Stay::NotHeld => HandOffRefusal::NotHeld,
+        Stay::Small => HandOffRefusal::Small,
+        Stay::Often => HandOffRefusal::Often,
     }
 }
 

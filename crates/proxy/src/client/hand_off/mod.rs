@@ -6,21 +6,31 @@
 //! answered with a *ticket*; the word to go on, proved for the ticket, so that a copy of an old
 //! state is of no use; and, from the node, which connections have ended. `sessions` has what a
 //! front end and a node tell each other before all of these.
+//!
+//! With multiple hand-off (Aron, Druschel, Zwaenepoel, USENIX 1999) a node moves a connection on to
+//! another one with a later request ([`later`]). The front end, which has no part in that but to
+//! lead the packets, is asked to hold them and then to lead them elsewhere ([`steered_flows`]).
 
 mod ends;
 mod front_end;
+mod later;
+mod moved_message;
 mod node;
+mod node_connection;
+mod other_member;
 mod sessions;
 mod start;
+mod steered_flows;
 
-pub(crate) use front_end::hand_over;
 pub(crate) use node::{HandOffStep, run};
+pub(crate) use node_connection::NodeConnection;
 pub(crate) use sessions::begin_sessions;
 pub(crate) use start::begin;
 
 use self::ends::Ends;
 use self::sessions::{FrontEnds, OwnSession, Sessions};
 use crate::cluster::Cluster;
+use crate::exchange::state::RequestState;
 use crate::modules::own_work::OwnWork;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
@@ -32,10 +42,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use weir_net::hand_off::repair::FrozenConnection;
 use weir_net::hand_off::steering::{FLOWS_MAX, Steering};
-use weir_policy::connections::hand_off::MOVES_MAX;
+use weir_policy::connections::hand_off::{HandOffKind, MOVES_MAX, MoveCredit, SteeredFlows};
 use weir_policy::route::Place;
 
 /// Bytes that connections take which are being handed over, of a process: what clients have sent
@@ -71,7 +82,7 @@ pub(crate) type Answered = Pin<Box<dyn Future<Output = Option<(u16, Vec<u8>)>>>>
 pub(crate) type SendMessage = fn(Rc<Worker>, &Arc<OwnWork>, Message) -> Answered;
 
 /// What a process has of connections that are handed over.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct HandOffs {
     /// None without hand-off.
     service: OnceLock<Service>,
@@ -81,8 +92,8 @@ pub(crate) struct HandOffs {
     moves: AtomicUsize,
     /// Bytes that these take, and those that are adopted.
     held_bytes: Arc<AtomicUsize>,
-    /// Connections that nodes have, with their tickets.
-    steered: Mutex<HashMap<SocketAddrV4, String>>,
+    /// Of a front end: the connections that nodes have.
+    steered: Mutex<SteeredFlows>,
     /// With nodes, of a front end.
     sessions: Sessions,
     /// Notified once when all that it takes is ready.
@@ -118,11 +129,34 @@ impl Service {
 #[derive(Debug)]
 struct Adopted {
     connection: FrozenConnection,
+    /// The member that has sent it, and says when to go on with it.
     from: String,
+    /// The front end that leads its packets.
+    front_end: String,
+    /// That of the front end in which it was adopted.
     session: OwnSession,
     /// It is dropped then, if this node is not told to go on with it.
     until: Instant,
+    /// How often it may move on.
+    credit: MoveCredit,
     _held: HeldBytes,
+}
+
+impl Default for HandOffs {
+    fn default() -> Self {
+        Self {
+            service: OnceLock::new(),
+            steering: OnceLock::new(),
+            moves: AtomicUsize::new(0),
+            held_bytes: Arc::default(),
+            steered: Mutex::new(SteeredFlows::new(FLOWS_MAX as usize)),
+            sessions: Sessions::default(),
+            is_ready: Notify::new(),
+            front_ends: FrontEnds::default(),
+            ends: Ends::default(),
+            adopted: Mutex::default(),
+        }
+    }
 }
 
 impl HandOffs {
@@ -142,30 +176,15 @@ impl HandOffs {
         (service.send)(Rc::clone(worker), &service.messages, message).await
     }
 
-    fn steered(&self) -> MutexGuard<'_, HashMap<SocketAddrV4, String>> {
+    /// The steering of a front end that has nodes move connections on.
+    fn steering_of_moves(&self, settings: &Settings) -> Option<&Steering> {
+        let kind = settings.config.cluster.hand_off;
+        let steering = self.steering.get();
+        steering.filter(|_| kind == HandOffKind::Multiple)
+    }
+
+    fn steered(&self) -> MutexGuard<'_, SteeredFlows> {
         self.steered.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The connection with this ticket is at a node from now on.
-    fn note_steered(&self, flow: SocketAddrV4, ticket: &str) {
-        let mut steered = self.steered();
-        // nodes that failed have not said what ended with them; the kernel forgets it by itself
-        if steered.len() >= FLOWS_MAX as usize
-            && let Some(any) = steered.keys().next().copied()
-        {
-            steered.remove(&any);
-        }
-        steered.insert(flow, ticket.to_owned());
-    }
-
-    /// The connection with this ticket is at no node any more; whether it was.
-    fn forget_steered(&self, flow: SocketAddrV4, ticket: &str) -> bool {
-        let mut steered = self.steered();
-        let is_known = steered.get(&flow).is_some_and(|known| known == ticket);
-        if is_known {
-            steered.remove(&flow);
-        }
-        is_known
     }
 
     fn adopted(&self) -> MutexGuard<'_, HashMap<String, Adopted>> {
@@ -197,6 +216,32 @@ impl HandOffs {
     fn begin_move(&self) -> (MoveCount<'_>, usize) {
         let others = self.moves.fetch_add(1, Ordering::Relaxed);
         (MoveCount(self), others)
+    }
+}
+
+/// Whether it is tried to hand a connection over with the request that is taken. `handed` is what
+/// is known of one that was handed over to this node.
+pub(crate) fn is_tried(
+    hand_offs: &HandOffs,
+    settings: &Settings,
+    (handed, is_first): (Option<&NodeConnection>, bool),
+) -> bool {
+    let kind = settings.config.cluster.hand_off;
+    let was_handed_over = handed.is_some();
+    (was_handed_over || hand_offs.hands_over()) && kind.tries(is_first, was_handed_over)
+}
+
+/// Hands the connection over to the node that is chosen for the request; `false` if it stays, and
+/// nothing has happened to it. `read` is all that was read of it and not answered.
+pub(crate) async fn hand_over(
+    exchange: &mut RequestState,
+    handed: Option<&NodeConnection>,
+    stream: &TcpStream,
+    read: &[u8],
+) -> bool {
+    match handed {
+        Some(connection) => later::move_on(exchange, connection, stream, read).await,
+        None => front_end::hand_over(exchange, stream, read).await,
     }
 }
 
@@ -248,31 +293,5 @@ mod tests {
         assert_eq!(others, (0..=MOVES_MAX).collect::<Vec<_>>());
         drop(moves);
         assert_eq!(hand_offs.begin_move().1, 0);
-    }
-
-    #[test]
-    fn ticket_of_an_earlier_connection_from_the_same_port_ends_no_steering() {
-        let hand_offs = HandOffs::default();
-        let flow = SocketAddrV4::new([192, 0, 2, 1].into(), 1);
-        hand_offs.note_steered(flow, "old");
-        hand_offs.note_steered(flow, "new");
-        assert!(!hand_offs.forget_steered(flow, "old"));
-        assert!(hand_offs.forget_steered(flow, "new"));
-        assert!(!hand_offs.forget_steered(flow, "new"));
-    }
-
-    #[test]
-    fn connection_beyond_those_that_are_known_costs_one_of_them_its_ticket() {
-        let hand_offs = HandOffs::default();
-        let flow = |number: u32| {
-            let port = u16::try_from(number % 60_000 + 1).expect("a port");
-            SocketAddrV4::new((0x0a00_0000 + number / 60_000).into(), port)
-        };
-        for number in 0..=FLOWS_MAX {
-            hand_offs.note_steered(flow(number), "t");
-        }
-        let steered = hand_offs.steered();
-        assert_eq!(steered.len(), FLOWS_MAX as usize);
-        assert!(steered.contains_key(&flow(FLOWS_MAX)));
     }
 }

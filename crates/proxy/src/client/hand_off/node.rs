@@ -1,8 +1,12 @@
-//! Messages about connections that are handed over, at the peer listener: of a front end to a node,
-//! and, when a connection has ended, of the node to the front end.
+//! Messages about connections that are handed over, at the peer listener: of a front end or a node
+//! to the node that is to go on with one, and of nodes to the front end.
 
 use super::ends::{self, END_TARGET, Ended};
+use super::later;
+use super::moved_message::MovedMessage;
+use super::node_connection::NodeConnection;
 use super::sessions::{self, BEGIN_TARGET, SESSION_TARGET};
+use super::steered_flows::{self, HOLD_TARGET, RELEASE_TARGET, STEER_TARGET};
 use super::{Adopted, HandOffs};
 use crate::client::connection;
 use crate::cluster::Cluster;
@@ -28,12 +32,15 @@ use weir_net::http::{ClientStream, ContentForm, ReceivedContent};
 use weir_net::is_local;
 use weir_net::workers::{Accepted, ClientPlace};
 use weir_policy::RefuseReason;
+use weir_policy::connections::hand_off::MoveCredit;
 use weir_semantics::{Authority, PEER_FIELD, PeerRequest, lines_named};
 use weir_store::ChargedMemory;
 use weir_wire::{Version, write};
 
 /// Where messages with the state of a connection are sent.
 pub(super) const ADOPT_TARGET: &str = "/weir/hand-off";
+/// Where those of a node are sent that moves the connection on.
+pub(super) const MOVED_TARGET: &str = "/weir/hand-off/moved";
 /// Those with the word to go on with it.
 pub(super) const GO_TARGET: &str = "/weir/hand-off/go";
 
@@ -50,8 +57,10 @@ pub(super) const HAS_NONE: u16 = 409;
 /// What a message is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HandOffStep {
-    /// A connection is to be adopted.
+    /// A connection of a front end is to be adopted.
     Adopt,
+    /// One that another node moves on is.
+    AdoptMoved,
     /// It is to be gone on with.
     Go,
     /// Some have ended.
@@ -60,6 +69,12 @@ pub(crate) enum HandOffStep {
     Session,
     /// It begins it.
     Begin,
+    /// A node moves one on: its packets are to be held.
+    Hold,
+    /// They are to be led to the other node.
+    Steer,
+    /// They are to go where they went.
+    Release,
 }
 
 impl HandOffStep {
@@ -71,6 +86,10 @@ impl HandOffStep {
             END_TARGET => Self::End,
             SESSION_TARGET => Self::Session,
             BEGIN_TARGET => Self::Begin,
+            MOVED_TARGET => Self::AdoptMoved,
+            HOLD_TARGET => Self::Hold,
+            STEER_TARGET => Self::Steer,
+            RELEASE_TARGET => Self::Release,
             _ => return None,
         };
         (bytes <= MESSAGE_BYTES_MAX as u64).then_some(step)
@@ -86,7 +105,7 @@ pub(crate) async fn run(
     let Some(content) = receive(stream, exchange).await else {
         return stream.response.abort();
     };
-    let outcome = carry_out(exchange, step, &content);
+    let outcome = carry_out(exchange, step, &content).await;
     let answer = match outcome {
         Ok(text) => text,
         Err((status, why)) => {
@@ -143,15 +162,16 @@ async fn receive(stream: &mut ClientStream<'_>, exchange: &RequestState) -> Opti
 }
 
 /// The status of a refusal, and why.
-type Refusal = (u16, &'static str);
+pub(super) type Refusal = (u16, &'static str);
 
+pub(super) const MALFORMED: Refusal = (400, "the content does not say of which connection it is");
 const STRANGER: Refusal = (403, "the message is not of a member that may send it");
 const NOT_OF_SERVICE: Refusal = (409, "the connection is not one of the service of this node");
 const OF_THE_CLUSTER: Refusal = (409, "the client is a machine of the cluster");
 const NO_ROOM: Refusal = (503, "this node has too many connections");
 
 /// The text of the answer.
-fn carry_out(
+async fn carry_out(
     exchange: &RequestState,
     step: HandOffStep,
     message: &[u8],
@@ -163,8 +183,29 @@ fn carry_out(
     let content = proved(&cluster, step, &asked, message).ok_or(STRANGER)?;
     let worker = &exchange.worker;
     let hand_offs = &worker.shared.hand_offs;
+    let text = || std::str::from_utf8(content).map_err(|_| MALFORMED);
     match step {
-        HandOffStep::Adopt => adopt(worker, (&cluster, asked.node), content),
+        HandOffStep::Adopt => {
+            let senders = (asked.node, asked.node);
+            adopt(
+                worker,
+                &cluster,
+                senders,
+                (decode(content)?, MoveCredit::full()),
+            )
+        }
+        HandOffStep::AdoptMoved => {
+            let (message, state) = MovedMessage::read(content).ok_or(MALFORMED)?;
+            let state = decode(state)?;
+            if !message.is_permitted(&cluster, asked.node, &state) {
+                return Err(STRANGER);
+            }
+            let senders = (asked.node, message.front_end);
+            adopt(worker, &cluster, senders, (state, message.credit))
+        }
+        HandOffStep::Hold => steered_flows::hold(worker, (&cluster, asked.node), text()?).await,
+        HandOffStep::Steer => steered_flows::steer(worker, (&cluster, asked.node), text()?).await,
+        HandOffStep::Release => steered_flows::release(worker, asked.node, text()?).await,
         HandOffStep::Go => {
             let ticket = std::str::from_utf8(content).map_err(|_| STRANGER)?;
             let adopted = hand_offs.adopted().remove(ticket);
@@ -214,7 +255,13 @@ fn proved<'m>(
         return None;
     }
     let nonce = match step {
-        HandOffStep::Adopt | HandOffStep::End | HandOffStep::Session => asked.nonce,
+        HandOffStep::Adopt
+        | HandOffStep::AdoptMoved
+        | HandOffStep::End
+        | HandOffStep::Hold
+        | HandOffStep::Steer
+        | HandOffStep::Release
+        | HandOffStep::Session => asked.nonce,
         HandOffStep::Go | HandOffStep::Begin => ticket_of(message)?,
     };
     cluster.proved_hand_off(asked.node, nonce, message)
@@ -241,15 +288,19 @@ fn check(hand_offs: &HandOffs, cluster: &Cluster, state: &ConnectionState) -> Re
     Ok(())
 }
 
-/// Adopts a connection: its ticket.
+fn decode(content: &[u8]) -> Result<ConnectionState, Refusal> {
+    let state = ConnectionState::decode(content);
+    state.map_err(|_| (400, "the content is not the state of a connection"))
+}
+
+/// Adopts a connection that the member `from` sends, whose packets `front_end` leads: its ticket.
 fn adopt(
     worker: &Rc<Worker>,
-    (cluster, from): (&Cluster, &str),
-    content: &[u8],
+    cluster: &Cluster,
+    (from, front_end): (&str, &str),
+    (state, credit): (ConnectionState, MoveCredit),
 ) -> Result<String, Refusal> {
     let hand_offs = &worker.shared.hand_offs;
-    let state = ConnectionState::decode(content);
-    let state = state.map_err(|_| (400, "the content is not the state of a connection"))?;
     check(hand_offs, cluster, &state)?;
     if !hand_offs.has_room() || !worker.network().has_room_for_client() {
         return Err(NO_ROOM);
@@ -258,13 +309,18 @@ fn adopt(
     let connection = FrozenConnection::adopt(state);
     let connection = connection.map_err(|_| (409, "the connection cannot be adopted"))?;
     let ticket = cluster.nonce();
-    // the front end says that this node is to go on while packets are held, or never
-    let go_max = HELD_FOR + worker.settings().config.cluster.peer_timeout.as_duration();
+    let go_max = match from == front_end {
+        // it says that this node is to go on while packets are held, or never
+        true => HELD_FOR + worker.settings().config.cluster.peer_timeout.as_duration(),
+        false => later::GO_MAX,
+    };
     let adopted = Adopted {
         connection,
         from: from.to_owned(),
-        session: hand_offs.front_ends.session_of(from),
+        front_end: front_end.to_owned(),
+        session: hand_offs.front_ends.session_of(front_end),
         until: Instant::now() + go_max,
+        credit,
         _held: held,
     };
     hand_offs.adopted().insert(ticket.clone(), adopted);
@@ -275,8 +331,9 @@ fn adopt(
 fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Result<()> {
     let Adopted {
         connection,
-        from,
+        front_end,
         session,
+        credit,
         ..
     } = adopted;
     let state = connection.state();
@@ -298,11 +355,14 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
     };
     worker.counters().inc(Metric::ConnectionsAdopted);
     let worker = Rc::clone(worker);
+    let handed = Rc::new(NodeConnection::new(front_end, ticket, credit));
     tokio::task::spawn_local(async move {
         tokio::select! {
-            () = connection::serve(accepted, Rc::clone(&worker)) => {
-                let client = peer;
-                ends::tell(&worker, &from, Ended { client, ticket });
+            () = connection::serve(accepted, Rc::clone(&worker), Some(Rc::clone(&handed))) => {
+                if !handed.has_moved() {
+                    let (client, ticket) = (peer, handed.ticket.clone());
+                    ends::tell(&worker, &handed.front_end, Ended { client, ticket });
+                }
             }
             // its packets come no more: it is closed
             () = session.ended() => {}
@@ -314,9 +374,12 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
 /// Connections that a node had have ended: their packets are received here again. The tickets are
 /// those of the connections, and not of earlier ones from the same ports.
 fn end(hand_offs: &Arc<HandOffs>, ended: &[(SocketAddrV4, &str)]) {
-    let is_known = |(flow, ticket): &&(SocketAddrV4, &str)| hand_offs.forget_steered(*flow, ticket);
-    let known = ended.iter().filter(is_known);
+    let mut steered = hand_offs.steered();
+    let known = ended
+        .iter()
+        .filter(|(flow, ticket)| steered.end(*flow, ticket));
     let flows: Vec<SocketAddrV4> = known.map(|(flow, _)| *flow).collect();
+    drop(steered);
     let hand_offs = Arc::clone(hand_offs);
     tokio::task::spawn_local(async move {
         let Some(steering) = hand_offs.steering.get() else {
@@ -324,7 +387,7 @@ fn end(hand_offs: &Arc<HandOffs>, ended: &[(SocketAddrV4, &str)]) {
         };
         for flows in flows.chunks(UNSTEERED_TOGETHER_MAX) {
             // another connection from the port may be at a node by now
-            let is_free = |flow: &&SocketAddrV4| !hand_offs.steered().contains_key(flow);
+            let is_free = |flow: &&SocketAddrV4| !hand_offs.steered().contains(flow);
             let flows = flows.iter().filter(is_free).copied().collect();
             let _ = steering.unsteer(flows).await;
         }
@@ -390,7 +453,14 @@ mod tests {
 
     #[test]
     fn state_and_session_are_taken_from_a_front_end_alone_and_other_messages_from_members() {
-        let of_members = [HandOffStep::Go, HandOffStep::End];
+        let of_members = [
+            HandOffStep::AdoptMoved,
+            HandOffStep::Go,
+            HandOffStep::End,
+            HandOffStep::Hold,
+            HandOffStep::Steer,
+            HandOffStep::Release,
+        ];
         let of_front_ends = [HandOffStep::Adopt, HandOffStep::Session, HandOffStep::Begin];
         for step in of_members.into_iter().chain(of_front_ends) {
             let from_front_end = received(step, ("f", "a"), "content");
@@ -449,6 +519,48 @@ mod tests {
     }
 
     #[test]
+    fn connection_moves_between_the_nodes_that_its_front_end_permits_alone() {
+        let own = cluster("a");
+        let state = state("198.51.100.1:40000", "192.0.2.100:80");
+        // `f` permits `b` to move that flow here
+        let words = ["b", "a", "198.51.100.1:40000", "AAAA", "1"];
+        let permitted = |by: &str, words, change: fn(&mut MovedMessage<'_>), from: &str| {
+            let permit = cluster(by).move_permit(words);
+            let mut message = MovedMessage {
+                front_end: "f",
+                ticket: "AAAA",
+                attempt: 1,
+                credit: MoveCredit::full(),
+                permit: permit.as_str(),
+            };
+            change(&mut message);
+            message.is_permitted(&own, from, &state)
+        };
+        assert!(permitted("f", words, |_| {}, "b"));
+        let changed = |place: usize, word: &'static str| {
+            let mut words = words;
+            words[place] = word;
+            words
+        };
+        for words in [
+            changed(0, "c"),
+            changed(1, "b"),
+            changed(2, "198.51.100.1:40001"),
+            changed(3, "AAAB"),
+            changed(4, "2"),
+        ] {
+            assert!(!permitted("f", words, |_| {}, "b"), "{words:?}");
+        }
+        // of a member that is no front end, whatever it says
+        assert!(!permitted("b", words, |_| {}, "b"));
+        assert!(!permitted("b", words, |it| it.front_end = "b", "b"));
+        // used by another node than the one that has it, or for another attempt; or none
+        assert!(!permitted("f", words, |_| {}, "f"));
+        assert!(!permitted("f", words, |it| it.attempt = 2, "b"));
+        assert!(!permitted("f", words, |it| it.permit = "", "b"));
+    }
+
+    #[test]
     fn connection_is_adopted_of_the_service_and_of_a_client_that_is_no_machine_of_the_cluster() {
         fn send(_: Rc<Worker>, _: &Arc<OwnWork>, _: Message) -> Answered {
             Box::pin(async { None })
@@ -469,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn message_is_one_of_five_and_no_larger_than_the_state_of_a_connection() {
+    fn message_is_a_known_one_and_no_larger_than_the_state_of_a_connection() {
         let most = MESSAGE_BYTES_MAX as u64;
         let check = |target, bytes, expected| assert_eq!(HandOffStep::of(target, bytes), expected);
         check(ADOPT_TARGET, most, Some(HandOffStep::Adopt));
@@ -477,6 +589,10 @@ mod tests {
         check(END_TARGET, most, Some(HandOffStep::End));
         check(SESSION_TARGET, 0, Some(HandOffStep::Session));
         check(BEGIN_TARGET, 0, Some(HandOffStep::Begin));
+        check(MOVED_TARGET, most, Some(HandOffStep::AdoptMoved));
+        check(HOLD_TARGET, most, Some(HandOffStep::Hold));
+        check(STEER_TARGET, most, Some(HandOffStep::Steer));
+        check(RELEASE_TARGET, most, Some(HandOffStep::Release));
         check(ADOPT_TARGET, most + 1, None);
         check("/weir/hand-off/other", 0, None);
     }

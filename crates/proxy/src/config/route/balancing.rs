@@ -9,12 +9,17 @@ use crate::config::values::time::span::Span;
 use serde::de::{self, Deserializer, Unexpected, Visitor};
 use std::collections::BTreeSet;
 use std::fmt;
+use weir_policy::connections::hand_off::HandOffKind;
 use weir_policy::route::policy::{
     CostRules, LoadFactor, LoadLimits, MappedMax, PolicyKind, PolicyRules, ReplicaMs,
 };
 use weir_policy::route::{Balancing, ChoiceFor, NODES_MAX, RampMs, Weight};
 
 impl Form for PolicyKind {
+    const FORM: &'static str = Self::FORM;
+}
+
+impl Form for HandOffKind {
     const FORM: &'static str = Self::FORM;
 }
 

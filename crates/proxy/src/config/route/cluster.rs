@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 use weir_cluster::{ETCD_PREFIX, Source};
+use weir_policy::connections::hand_off::HandOffKind;
 use weir_policy::route::NODES_MAX;
 use weir_policy::route::policy::PolicyKind;
 use weir_semantics::is_node_name;
@@ -44,6 +45,8 @@ with_constants! {
         pub policy: PolicyKind,
         /// How a request reaches the node that keeps its target.
         pub mechanism: Mechanism,
+        /// How often a connection may be handed over.
+        pub hand_off: HandOffKind,
         /// The network device by which clients reach this front end.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub device: Option<String>,
@@ -105,6 +108,7 @@ impl Default for Cluster {
             secret_file: TokenFile::Off,
             policy: PolicyKind::ReplicatedHash,
             mechanism: Mechanism::Forwarding,
+            hand_off: HandOffKind::Single,
             device: None,
             peer_timeout: Span::from_secs(5),
             join_time: Span::from_secs(60),
@@ -221,6 +225,15 @@ impl Cluster {
                 ],
             )
             .by_default(&Mechanism::Forwarding),
+            Setting::new::<HandOffKind>(
+                "cluster.hand_off",
+                &[
+                    "How often a connection is handed over, with cluster.mechanism = `hand-off`. `single`: once, and requests for",
+                    "other nodes are forwarded. `multiple`: a node moves it on to another one that has the response to a later",
+                    "request, at most 8 times at once and then once in a second. The same on all members.",
+                ],
+            )
+            .by_default(&HandOffKind::Single),
             Setting::new::<String>(
                 "cluster.device",
                 &[

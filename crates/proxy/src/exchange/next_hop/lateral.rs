@@ -15,7 +15,8 @@ use weir_net::http::NextHopStream;
 use weir_net::next_hops::HopKey;
 use weir_policy::now::Tick;
 use weir_policy::route::{
-    AskedBy, AskedNode, LateralRequest, NodeKey, Place, Source, StoredRequest, TargetKey, Why,
+    AskedBy, AskedNode, HoldsIt, LateralRequest, NodeKey, Place, Source, StoredRequest, TargetKey,
+    Why,
 };
 use weir_policy::verdict::FROM_DISK;
 use weir_policy::{Handling, RefuseReason, Secret};
@@ -187,6 +188,31 @@ impl ChosenNode {
     pub(crate) fn place(&self) -> Option<Place> {
         self.node.as_ref().map(PeerSource::place)
     }
+
+    /// What decides whether the connection moves there with the request; `None` if the origin is
+    /// asked from here.
+    pub(crate) fn for_move(&self, exchange: &RequestState) -> Option<NodeForMove> {
+        let PeerSource { cluster, node, .. } = self.node.as_ref()?;
+        Some(NodeForMove {
+            place: node.place,
+            is_copied: node.is_copied,
+            holds: holds(exchange, cluster)(node.place),
+            is_mapped: matches!(self.why, Some(Why::Mapped | Why::Lateral | Why::Holder)),
+        })
+    }
+}
+
+/// A chosen node, to which the connection of a request may move.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodeForMove {
+    /// Its place in the cluster.
+    pub(crate) place: Place,
+    /// This node keeps what it sends, too.
+    pub(crate) is_copied: bool,
+    /// Whether its digest has the response.
+    pub(crate) holds: HoldsIt,
+    /// The policy of this node has the target as mapped to it.
+    pub(crate) is_mapped: bool,
 }
 
 /// A request to another node.
@@ -311,20 +337,32 @@ fn with_knowledge<T>(
     choose: impl FnOnce(TargetKey, LateralRequest<'_>, u32) -> T,
 ) -> T {
     let (shared, request) = (&exchange.worker.shared, &exchange.request);
-    let target = Target {
-        scheme: Scheme::Http,
-        host: request.host,
-        port: request.port,
-        path_and_query: request.path_and_query(),
-    };
-    let holds = |place| {
-        let key_of = |secret: &Secret| key_of(request.mode, &target, secret);
-        shared.digests.holds(cluster.name(place), key_of)
-    };
+    let target = target_of(exchange);
+    let holds = holds(exchange, cluster);
     let behind = places_behind(&shared.cluster_purges, cluster);
     let asks = asks.with_holds(&holds).without(&behind);
     let hashed = TargetKey(key_of(request.mode, &target, cluster.target_secret()).0);
     choose(hashed, asks, shared.reads_waiting())
+}
+
+fn target_of(exchange: &RequestState) -> Target<'_> {
+    let request = &exchange.request;
+    Target {
+        scheme: Scheme::Http,
+        host: request.host,
+        port: request.port,
+        path_and_query: request.path_and_query(),
+    }
+}
+
+/// Whether the nodes have the target, as their digests say.
+fn holds(exchange: &RequestState, cluster: &Cluster) -> impl Fn(Place) -> HoldsIt {
+    move |place| {
+        let target = target_of(exchange);
+        let key_of = |secret: &Secret| key_of(exchange.request.mode, &target, secret);
+        let digests = &exchange.worker.shared.digests;
+        digests.holds(cluster.name(place), key_of)
+    }
 }
 
 /// Whose request it is; `None` if it is of a node that is none of the cluster now.

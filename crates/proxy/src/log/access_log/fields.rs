@@ -129,8 +129,8 @@ fields! {
     "mechanism", "In a cluster with `cluster.mechanism = \"hand-off\"`: `hand-off` if a front end has handed \
         the client's connection over to this node, `forwarding` if this front end has it.",
         |entry| text(entry.mechanism.map_or("", Mechanism::as_str).as_bytes());
-    "hand_off_refusal", "Why the connection was not handed over with this request, its first: the \
-        reason in `weir_hand_offs_refused_total`.",
+    "hand_off_refusal", "Why the connection was not handed over with this request: the reason in \
+        `weir_hand_offs_refused_total`.",
         |entry| text(entry.log.stay.map_or("", Stay::as_str).as_bytes());
     "from_next_hop_bytes", "Bytes read from the next hop for this request. Of an in-flight response: \
         the head, and the content that the fetch which this request began brought until the fetch \
