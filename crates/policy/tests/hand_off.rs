@@ -1,12 +1,13 @@
 //! Which connections of clients are handed over, and the steps of it.
 
 use weir_policy::connections::hand_off::MoveCommand::{
-    Drop, Freeze, Go, Hold, Look, Release, Reset, Return, Send, Steer, Thaw, Unsteer,
+    Drop, Freeze, Go, Hold, Look, Probe, Release, Reset, Return, Send, Steer, Thaw, Unsteer,
 };
 use weir_policy::connections::hand_off::MoveEnd::{HandedOver, Lost, Stays};
 use weir_policy::connections::hand_off::MoveEvent::{
     Adopted, Changed, Frozen, Held, NoRoom, NotAdopted, NotAnswered, NotFrozen, NotHeld,
-    NotPermitted, NotSteered, NotWentOn, Steered, SteeredPerhaps, Unchanged, WentOn,
+    NotPermitted, NotReached, NotSteered, NotWentOn, Reached, Steered, SteeredPerhaps, Unchanged,
+    WentOn,
 };
 use weir_policy::connections::hand_off::{
     HandOffKind, HandOffRequest, MOVES_MAX, Move, MoveCommand, MoveEnd, MoveEvent, Stay,
@@ -93,7 +94,7 @@ fn play(steps: &[(MoveEvent, &[MoveCommand])], end: MoveEnd) {
     }
 }
 
-const EVENTS: [MoveEvent; 16] = [
+const EVENTS: [MoveEvent; 18] = [
     Held,
     NotHeld,
     NotPermitted,
@@ -106,6 +107,8 @@ const EVENTS: [MoveEvent; 16] = [
     Changed,
     Steered,
     SteeredPerhaps,
+    Reached,
+    NotReached,
     NotSteered,
     WentOn,
     NotWentOn,
@@ -151,9 +154,15 @@ fn failure_before_packets_are_steered_leads_back_and_the_request_is_forwarded() 
 }
 
 #[test]
-fn connection_that_is_perhaps_steered_does_not_go_on_here() {
-    let steps: [(MoveEvent, &[MoveCommand]); 2] = [(SteeredPerhaps, &[Go]), (WentOn, &[Drop])];
+fn connection_that_is_perhaps_steered_goes_on_where_its_packets_go() {
+    let steps: [(MoveEvent, &[MoveCommand]); 3] = [
+        (SteeredPerhaps, &[Probe]),
+        (NotReached, &[Go]),
+        (WentOn, &[Drop]),
+    ];
     play(&[&TO_STEERING[..], &steps].concat(), HandedOver);
+    let steps: [(MoveEvent, &[MoveCommand]); 2] = [(SteeredPerhaps, &[Probe]), (Reached, &[Thaw])];
+    play(&[&TO_STEERING[..], &steps].concat(), Stays(Stay::FrontEnd));
 }
 
 #[test]
@@ -202,9 +211,11 @@ fn check_commands(end: Option<MoveEnd>, done: &[MoveCommand]) {
         // told in vain, if it was
         Some(Stays(_)) => assert_eq!(ends, (0, 0, 0, count(Go)), "{done:?}"),
     }
-    // what is frozen is thawed or closed, what is held is released or steered
+    // what is frozen is thawed or closed, what is held is released or steered, or the hold is over
     if end.is_some() && count(Freeze) == 1 {
-        assert_eq!(count(Release) + count(Go), 1, "{done:?}");
+        let is_over = count(Probe) == 1 && !is_told;
+        let ends = count(Release) + count(Go) + usize::from(is_over);
+        assert_eq!(ends, 1, "{done:?}");
     }
     if end.is_some() && count(Send) == 1 {
         assert_eq!(count(Thaw) + count(Drop) + count(Reset), 1, "{done:?}");

@@ -1,11 +1,22 @@
 //! Hands over one connection, in the steps that [`weir_policy`] decides.
 
 use super::repair::{ConnectionState, FrozenConnection};
-use super::steering::Steering;
+use super::steering::{HELD_FOR, Steering};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
+use tokio::time::{sleep, sleep_until};
 use weir_policy::connections::hand_off::{Move, MoveCommand, MoveEnd, MoveEvent};
+
+/// Probes of a client whose packets go to one of two machines: one may be lost.
+const PROBES: usize = 2;
+
+/// Looks for the answer to each: the client has 600 ms for it, and does not answer two of them in
+/// less than 500 ms (`tcp_invalid_ratelimit` of Linux).
+const LOOKS: usize = 30;
+
+/// Between these.
+const LOOK_EACH: Duration = Duration::from_millis(20);
 
 /// What leads the packets of the connection: the steering of this machine, or a front end that is
 /// sent messages.
@@ -133,6 +144,7 @@ pub async fn hand_over(
         receiver,
         frozen: None,
         held: Hold::No,
+        hold_ends: Instant::now(),
     };
     let (mut step, mut commands) = Move::begin();
     loop {
@@ -159,6 +171,8 @@ struct Moving<'m, P, R> {
     receiver: &'m mut R,
     frozen: Option<FrozenConnection>,
     held: Hold,
+    /// When packets that are not led elsewhere come here again by themselves.
+    hold_ends: Instant,
 }
 
 /// Whether and how long packets are dropped.
@@ -194,6 +208,7 @@ impl<P: Packets, R: Receiver> Moving<'_, P, R> {
                 Some(match self.packets.hold().await {
                     Held::Yes => {
                         self.held = Hold::Since(begun);
+                        self.hold_ends = Instant::now() + HELD_FOR;
                         MoveEvent::Held
                     }
                     Held::No => MoveEvent::NotHeld,
@@ -218,6 +233,11 @@ impl<P: Packets, R: Receiver> Moving<'_, P, R> {
                 Steered::No => MoveEvent::NotSteered,
                 Steered::Perhaps => MoveEvent::SteeredPerhaps,
             }),
+            MoveCommand::Probe => {
+                let reached = self.probe().await;
+                self.held.end();
+                either(reached, MoveEvent::Reached, MoveEvent::NotReached)
+            }
             MoveCommand::Drop => {
                 self.frozen = None;
                 None
@@ -245,6 +265,32 @@ impl<P: Packets, R: Receiver> Moving<'_, P, R> {
                 None
             }
         }
+    }
+
+    /// Whether packets of the client come here when they are held no longer.
+    async fn probe(&self) -> bool {
+        let Some(frozen) = &self.frozen else {
+            return false;
+        };
+        // the kernel that holds them counts in ticks of its own
+        sleep_until((self.hold_ends + LOOK_EACH).into()).await;
+        let reached = || {
+            let is_changed = !frozen.is_unchanged().unwrap_or(true);
+            let since = self.hold_ends.elapsed();
+            is_changed || frozen.was_reached_within(since).unwrap_or(false)
+        };
+        for _ in 0..PROBES {
+            if frozen.probe().is_err() {
+                return false;
+            }
+            for _ in 0..LOOKS {
+                if reached() {
+                    return true;
+                }
+                sleep(LOOK_EACH).await;
+            }
+        }
+        reached()
     }
 
     /// By a second descriptor: the connection goes on with the first one, if it stays.

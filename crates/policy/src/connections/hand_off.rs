@@ -169,6 +169,10 @@ pub enum MoveEvent {
     NotSteered,
     /// It is not known whether they go there: the front end that leads them does not answer.
     SteeredPerhaps,
+    /// The client was asked for a packet when its packets were dropped no longer: one came here.
+    Reached,
+    /// None came here in time.
+    NotReached,
     /// The node goes on with it.
     WentOn,
     /// The node does not have it any more, and has sent nothing.
@@ -190,6 +194,8 @@ pub enum MoveCommand {
     Look,
     /// Lead its packets to the node, and drop them no longer, at once.
     Steer,
+    /// See where its packets go, when they are dropped no longer: ask the client for one.
+    Probe,
     /// Tell the node to go on with it.
     Go,
     /// Close it here, and send the client nothing.
@@ -228,6 +234,7 @@ enum Step {
     Sending,
     Looking,
     Steering,
+    Probing,
     Telling,
     Over(MoveEnd),
 }
@@ -254,7 +261,7 @@ impl Move {
     /// The outcome of the last command that has one. One of another command changes nothing.
     pub const fn handle(&mut self, event: MoveEvent) -> MoveCommands {
         use MoveCommand::{
-            Drop, Freeze, Go, Look, Release, Reset, Return, Send, Steer, Thaw, Unsteer,
+            Drop, Freeze, Go, Look, Probe, Release, Reset, Return, Send, Steer, Thaw, Unsteer,
         };
         const fn stays(why: Stay) -> Step {
             Step::Over(MoveEnd::Stays(why))
@@ -271,9 +278,11 @@ impl Move {
             (Step::Looking, MoveEvent::Unchanged) => (Step::Steering, &[Steer]),
             (Step::Looking, MoveEvent::Changed) => (stays(Stay::State), &[Thaw, Release]),
             // frozen until it is known whether the node goes on: two machines must not send
-            (Step::Steering, MoveEvent::Steered | MoveEvent::SteeredPerhaps) => {
-                (Step::Telling, &[Go])
-            }
+            (Step::Steering, MoveEvent::Steered) => (Step::Telling, &[Go]),
+            // packets that come here do so for good: they can be led away only while they are held
+            (Step::Steering, MoveEvent::SteeredPerhaps) => (Step::Probing, &[Probe]),
+            (Step::Probing, MoveEvent::Reached) => (stays(Stay::FrontEnd), &[Thaw]),
+            (Step::Probing, MoveEvent::NotReached) => (Step::Telling, &[Go]),
             (Step::Steering, MoveEvent::NotSteered) => (stays(Stay::TooMany), &[Thaw, Release]),
             (Step::Telling, MoveEvent::WentOn) => (Step::Over(MoveEnd::HandedOver), &[Drop]),
             (Step::Telling, MoveEvent::NotWentOn) => (stays(Stay::Node), &[Return, Thaw]),

@@ -2,12 +2,13 @@
 
 use super::queue::{self, Queue};
 use super::state::ConnectionState;
-use crate::flow::socket::{SocketOption, set_number};
+use crate::flow::socket::{SocketOption, read_option, set_number};
 use rustix::net::connect_unspec;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::AsFd as _;
+use std::time::Duration;
 
 /// Whether this process may take connections out of the kernel.
 ///
@@ -44,6 +45,31 @@ impl FrozenConnection {
     pub fn is_unchanged(&self) -> io::Result<bool> {
         let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         Ok(Queue::Received.end(socket.as_fd())? == self.state.received_to)
+    }
+
+    /// Asks the client for a packet. The connection stays frozen.
+    ///
+    /// # Errors
+    /// The kernel refuses it, which it has no reason for.
+    pub fn probe(&self) -> io::Result<()> {
+        let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        // it does so when the repair ends
+        set_number(socket.as_fd(), SocketOption::TCP_REPAIR, 0)?;
+        set_number(socket.as_fd(), SocketOption::TCP_REPAIR, 1)
+    }
+
+    /// Whether a packet of the client was taken within the last `span`.
+    ///
+    /// # Errors
+    /// The kernel no longer permits to look.
+    pub fn was_reached_within(&self, span: Duration) -> io::Result<bool> {
+        let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        // of `struct tcp_info` up to `tcpi_last_ack_recv`, in milliseconds
+        let mut info = [0; 60];
+        read_option(socket.as_fd(), SocketOption::TCP_INFO, &mut info)?;
+        let [.., a, b, c, d] = info;
+        let elapsed = Duration::from_millis(u32::from_ne_bytes([a, b, c, d]).into());
+        Ok(elapsed < span)
     }
 
     /// The connection goes on here; the kernel sends a probe, whose answer tells where the client

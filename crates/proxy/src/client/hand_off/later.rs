@@ -35,9 +35,9 @@ const ANSWER_MAX: Duration = Duration::from_secs(1);
 const TRIES: usize = 2;
 
 /// A node drops a connection that another one has moved there, and that it is not told to go on
-/// with, after this: longer than the answers may take that the other one waits for, to the state,
-/// twice of the front end, and twice to the word to go on.
-pub(super) const GO_MAX: Duration = Duration::from_secs(6);
+/// with, after this: longer than what the other one waits for, which is the answers to the state,
+/// twice of the front end, once of the client, and twice to the word to go on.
+pub(super) const GO_MAX: Duration = Duration::from_secs(8);
 
 /// Moves a connection to the node that is chosen for a later request; `false` if it stays, and
 /// nothing has happened to it. `read` is all that was read of it and not answered.

@@ -153,6 +153,32 @@ fn front_end_that_does_not_answer_has_the_connection_stay() {
 }
 
 #[test]
+fn front_end_that_fails_within_a_move_has_the_connection_stay_where_its_packets_go() {
+    if !is_permitted() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let mut client = cluster.connect_at_a();
+    let refused = || cluster.count(A, "weir_hand_offs_refused_total{reason=\"front-end\"}");
+    // not at once if the node answers too late, or a packet is under way
+    cluster.wait_until("it fails within a move", || {
+        cluster.stop(B);
+        client.send(&[&cluster.kept[1][0], &cluster.kept[0][1]]);
+        cluster.wait_until("the state is sent", || cluster.has_message());
+        // it has held the packets, and is to steer them when the node has the connection
+        cluster.stop(FRONT_END);
+        cluster.go_on(B);
+        for target in [&cluster.kept[1][0], &cluster.kept[0][1]] {
+            client.receive(target).expect("no reset");
+        }
+        cluster.go_on(FRONT_END);
+        refused() > 0
+    });
+    assert_eq!(cluster.count(A, "weir_hand_offs_lost_total"), 0);
+    client.get(&cluster.kept[0][2]);
+}
+
+#[test]
 fn node_that_fails_within_a_move_takes_its_own_connections_along_and_no_others() {
     if !is_permitted() {
         return;
