@@ -1,19 +1,17 @@
-//! Machines with networks of their own, for hand-off: the clients, the front end and the nodes, in
-//! network namespaces on one bridge. All but the clients have the address of the service.
+//! Machines with networks of their own, for hand-off: the clients, the front end and the nodes, on
+//! one Ethernet. All but the clients have the address of the service.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use xtask::failure::Failure;
 use xtask::namespace::Namespace;
+use xtask::namespace::ethernet::{DEVICE, Ethernet, address};
 
 const SERVICE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);
 const SERVICE_PORT: u16 = 8080;
 
 /// Of the listeners for other members.
 const PEER_PORT: u16 = 4000;
-
-/// By which members and clients reach each other.
-pub(super) const DEVICE: &str = "e0";
 
 const CLIENTS: u8 = 1;
 const FRONT_END: u8 = 2;
@@ -26,7 +24,7 @@ pub(super) struct Machines {
     pub(super) front_end: Arc<Namespace>,
     pub(super) nodes: Vec<Arc<Namespace>>,
     // the bridge is gone without it
-    _switch: Namespace,
+    _ethernet: Ethernet,
 }
 
 impl Machines {
@@ -35,22 +33,20 @@ impl Machines {
     /// # Errors
     /// This is not root, or a namespace does not take what it is told.
     pub(super) fn make(nodes: usize) -> Result<Self, Failure> {
-        let switch = Namespace::make()?;
-        switch.ip("link add name bridge0 type bridge")?;
-        switch.ip("link set bridge0 up")?;
-        let front_end = join(&switch, FRONT_END)?;
+        let ethernet = Ethernet::make()?;
+        let front_end = ethernet.join(FRONT_END)?;
         front_end.ip(&format!("addr add {SERVICE}/32 dev {DEVICE}"))?;
         let mut all = Vec::new();
         for place in 0..nodes {
-            let node = join(&switch, number(place))?;
+            let node = ethernet.join(number(place))?;
             node.ip(&format!("addr add {SERVICE}/32 dev lo"))?;
             all.push(Arc::new(node));
         }
         Ok(Self {
-            clients: join(&switch, CLIENTS)?,
+            clients: ethernet.join(CLIENTS)?,
             front_end: Arc::new(front_end),
             nodes: all,
-            _switch: switch,
+            _ethernet: ethernet,
         })
     }
 }
@@ -77,28 +73,4 @@ pub(super) fn no_origin() -> SocketAddr {
 
 fn number(place: usize) -> u8 {
     FIRST_NODE.saturating_add(u8::try_from(place).unwrap_or(u8::MAX))
-}
-
-const fn address(number: u8) -> Ipv4Addr {
-    Ipv4Addr::new(10, 77, 0, number)
-}
-
-/// A machine on the bridge.
-fn join(switch: &Namespace, number: u8) -> Result<Namespace, Failure> {
-    let machine = Namespace::make()?;
-    let port = format!("p{number}");
-    switch.link(&port, &machine, DEVICE)?;
-    switch.ip(&format!("link set {port} master bridge0 up"))?;
-    let own = address(number);
-    machine.ip(&format!("addr add {own}/24 dev {DEVICE}"))?;
-    machine.ip(&format!("link set {DEVICE} up"))?;
-    for (setting, value) in [
-        ("net/ipv4/conf/all/rp_filter", "0"),
-        ("net/ipv4/conf/e0/rp_filter", "0"),
-        ("net/ipv4/conf/all/arp_ignore", "1"),
-        ("net/ipv4/conf/all/arp_announce", "2"),
-    ] {
-        machine.set(setting, value)?;
-    }
-    Ok(machine)
 }

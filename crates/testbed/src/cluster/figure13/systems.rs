@@ -1,6 +1,6 @@
 //! What is before the nodes, and how it chooses one of them.
 
-use super::machines::{self, DEVICE, Machines};
+use super::machines::{self, Machines};
 use super::node_kind::{FOLDER, NodeKind, WEIR_HAND_OFF};
 use super::nodes::{self, FRONT_END, Member, Node};
 use super::responses::Http;
@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use xtask::failure::{During, Failure};
 use xtask::namespace::Namespace;
+use xtask::namespace::ethernet::DEVICE;
 
 /// A way to serve clients with several nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
