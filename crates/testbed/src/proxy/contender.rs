@@ -227,7 +227,6 @@ mod tests {
             "BALANCE",
             "ROOT",
             "SERVICE",
-            "NO_ORIGIN",
             "DISK_LINES",
             "ICAP_ECHO",
             "ICAP_WEIR",

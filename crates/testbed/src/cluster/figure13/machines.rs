@@ -20,7 +20,7 @@ const FIRST_NODE: u8 = 10;
 /// All machines; they end with it.
 #[derive(Debug)]
 pub(super) struct Machines {
-    pub(super) clients: Namespace,
+    pub(super) clients: Arc<Namespace>,
     pub(super) front_end: Arc<Namespace>,
     pub(super) nodes: Vec<Arc<Namespace>>,
     // the bridge is gone without it
@@ -43,7 +43,7 @@ impl Machines {
             all.push(Arc::new(node));
         }
         Ok(Self {
-            clients: ethernet.join(CLIENTS)?,
+            clients: Arc::new(ethernet.join(CLIENTS)?),
             front_end: Arc::new(front_end),
             nodes: all,
             _ethernet: ethernet,
@@ -66,9 +66,9 @@ pub(super) fn peer(place: usize) -> SocketAddr {
     SocketAddr::from((address(number(place)), PEER_PORT))
 }
 
-/// Where nothing listens: members have no origin, and what they have not stored fails.
-pub(super) fn no_origin() -> SocketAddr {
-    SocketAddr::from((address(CLIENTS), PEER_PORT))
+/// Of the clients' machine, which has the origin, too.
+pub(super) fn clients_address() -> Ipv4Addr {
+    address(CLIENTS)
 }
 
 fn number(place: usize) -> u8 {

@@ -131,6 +131,11 @@ pub(super) fn run(setup: &Setup<'_>, kind: RunKind, length: RunLength) -> Result
     let of_nodes = (kind.node_kind, kind.nodes);
     let machines = kind.system.needs_machines();
     let machines = machines.then(|| Machines::make(kind.nodes)).transpose()?;
+    let on_machines = machines
+        .as_ref()
+        .map(|machines| setup.on_machines(machines));
+    let on_machines = on_machines.transpose()?;
+    let setup = on_machines.as_ref().unwrap_or(setup);
     let network = (kind.system.policy_of_nodes(), machines.as_ref());
     let nodes = nodes::start(setup, of_nodes, &directory, network)?;
     let before = (nodes.as_slice(), machines.as_ref());
@@ -153,11 +158,7 @@ pub(super) fn run(setup: &Setup<'_>, kind: RunKind, length: RunLength) -> Result
         limit(Some(length.reads_per_s))?;
         progress.sleep(SETTLE.min(length.measured))?;
         let count = || {
-            // members on machines of their own have none
-            let origin_requests = match machines {
-                Some(_) => 0,
-                None => setup.origin_requests()?,
-            };
+            let origin_requests = setup.origin_requests()?;
             Counts::now(origin_requests, &nodes, &front_end, progress)
         };
         let before = count()?;

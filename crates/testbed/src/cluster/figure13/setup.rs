@@ -1,7 +1,7 @@
 //! What every run needs: the schedule, the origin, and where nodes run.
 
 use super::content;
-use super::machines;
+use super::machines::{self, Machines};
 use super::node_kind::{NAMES, NodeKind, NodeMemory};
 use super::schedule::Schedule;
 use crate::client::get;
@@ -9,8 +9,10 @@ use crate::process::affinity::Cores;
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use xtask::failure::{During, Failure};
+use xtask::namespace::Namespace;
 
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(4 * 3600);
@@ -25,6 +27,8 @@ pub(super) struct Setup<'a> {
     /// With the address of the origin.
     pub(super) words: Words,
     origin: Server,
+    /// The machine of the origin, if it is not this one.
+    machine: Option<Arc<Namespace>>,
 }
 
 impl<'a> Setup<'a> {
@@ -35,19 +39,17 @@ impl<'a> Setup<'a> {
         words: &Words,
         directory: &Path,
     ) -> Result<Self, Failure> {
-        let place = on(cores.load);
         let mut words = words.clone();
         // the words of its file alone
         let files = NodeKind::Nginx.content(directory, NAMES[0]);
         words.set("ROOT", files.display());
         content::write_files(&files, schedule)?;
         let contender = NodeKind::Nginx.contender();
-        let origin = directory.join("origin");
-        let mut origin = Server::launch(&contender, &origin, &words, &place)?;
+        let place = on(cores.load);
+        let mut origin = Server::launch(&contender, &directory.join("origin"), &words, &place)?;
         origin.wait_until_it_answers(STATUS)?;
         words.set("ORIGIN", origin.address());
         words.set("SERVICE", machines::service());
-        words.set("NO_ORIGIN", machines::no_origin());
         Ok(Self {
             cores,
             schedule,
@@ -55,6 +57,31 @@ impl<'a> Setup<'a> {
             directory: directory.to_owned(),
             words,
             origin,
+            machine: None,
+        })
+    }
+
+    /// The same for nodes that are machines of their own: the origin is on that of the clients.
+    pub(super) fn on_machines(&self, machines: &Machines) -> Result<Self, Failure> {
+        let within = machines.clients.command();
+        let place = Place {
+            host: machines::clients_address(),
+            within: &within,
+            ..on(self.cores.load)
+        };
+        let mut words = self.words.clone();
+        let contender = NodeKind::Nginx.contender();
+        let directory = self.directory.join("origin-of-machines");
+        let mut origin = Server::launch(&contender, &directory, &words, &place)?;
+        let clients = &machines.clients;
+        clients.inside(|| origin.wait_until_it_answers(STATUS))??;
+        words.set("ORIGIN", origin.address());
+        Ok(Self {
+            directory: self.directory.clone(),
+            words,
+            origin,
+            machine: Some(Arc::clone(clients)),
+            ..*self
         })
     }
 
@@ -65,7 +92,11 @@ impl<'a> Setup<'a> {
 
     /// Requests that the origin has had until now.
     pub(super) fn origin_requests(&self) -> Result<u64, Failure> {
-        let answer = get::get_once(self.origin.address(), STATUS);
+        let ask = || get::get_once(self.origin.address(), STATUS);
+        let answer = match &self.machine {
+            Some(machine) => machine.inside(ask)?,
+            None => ask(),
+        };
         let answer = answer.during("ask the origin for its requests")?;
         let text = String::from_utf8_lossy(&answer.body).into_owned();
         let count = requests_of(&text);
