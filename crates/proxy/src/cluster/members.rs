@@ -5,6 +5,7 @@ use crate::cluster::placement::Placement;
 use crate::cluster::proof::{ClusterSecret, HAND_OFF_PROOF_BYTES, Proof};
 use crate::cluster::proved_head::{ProvedHead, received, request_start, status_start, written};
 use crate::cluster::state::ClusterState;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,7 @@ use weir_policy::route::policy::PolicyKind;
 use weir_policy::route::{
     Balancing, DigestKeys, NodeKey, NodeState, Place, SealedKey, Weight, tag_key,
 };
-use weir_policy::{Digest, Secret};
+use weir_policy::{Digest, Now, Secret};
 use weir_semantics::{FieldLine, PEER_FIELD, PeerReport, PeerRequest, PurgeSequence, lines_named};
 use weir_wire::RequestHead;
 
@@ -274,6 +275,16 @@ impl Cluster {
         let others = (0..).map(Place).zip(&self.members);
         let others = others.filter(|(place, _)| *place != self.own);
         others.map(|(_, member)| &*member.name)
+    }
+
+    /// The names of the other nodes that failed and have not answered since.
+    pub(crate) fn not_back(&self, now: Now) -> BTreeSet<&str> {
+        let others = self.others();
+        let is_not_back = |name: &&str| {
+            let place = self.other(name);
+            place.is_some_and(|place| self.state.is_not_back(now, place))
+        };
+        others.filter(is_not_back).collect()
     }
 
     /// The other node of that name.

@@ -160,6 +160,12 @@ impl ClusterState {
         self.members().known(now.tick, place).state
     }
 
+    /// Whether the node at `place` failed and has not answered since, or is listed as gone.
+    pub(crate) fn is_not_back(&self, now: Now, place: Place) -> bool {
+        let known = self.members().known(now.tick, place);
+        known.state == NodeState::Gone || known.is_to_be_probed
+    }
+
     /// The node at `place` did not answer as a member does; `silent_since`: it was silent, and
     /// nothing else. Whether it is gone since now.
     pub(crate) fn failed(&self, now: Now, place: Place, silent_since: Option<Tick>) -> bool {

@@ -87,6 +87,9 @@ async fn run(worker: &Rc<Worker>) {
         for gone in purges.outboxes.expire(now) {
             purges.forget(&gone);
         }
+        if let Some(cluster) = &met {
+            purges.note_gone(now, &cluster.not_back(worker.now()));
+        }
         for member in purges.outboxes.unserved() {
             let (worker, room) = (Rc::clone(worker), Arc::clone(&room));
             serving.spawn_local(async move { serve(&worker, &room, &member).await });

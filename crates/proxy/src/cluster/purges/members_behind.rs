@@ -1,8 +1,9 @@
 //! Members that have not been told all purges, as those say that tell them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use weir_semantics::MembersBehind;
 
 /// What each member that tells purges has said last of the others.
@@ -18,6 +19,8 @@ pub(crate) struct ToldBehind {
 struct Told {
     process: Box<str>,
     behind: Behind,
+    /// Since when it does not answer.
+    gone_since: Option<Instant>,
 }
 
 /// The members that are behind.
@@ -63,6 +66,7 @@ impl ToldBehind {
             behind: names.map_or(Behind::All, |names| {
                 Behind::These(names.iter().map(|name| (*name).into()).collect())
             }),
+            gone_since: None,
         };
         by_sender.insert(sender.into(), told);
         self.count(&by_sender);
@@ -87,10 +91,30 @@ impl ToldBehind {
         let told = Told {
             process: process.into(),
             behind: Behind::NONE,
+            gone_since: None,
         };
         by_sender.insert(sender.into(), told);
         self.count(&by_sender);
         true
+    }
+
+    /// Those of `gone`, the members that do not answer now, that have not answered for `limit`:
+    /// nothing else tells those any more that they said are behind.
+    pub(crate) fn gone_for(
+        &self,
+        limit: Duration,
+        now: Instant,
+        gone: &BTreeSet<&str>,
+    ) -> Vec<Box<str>> {
+        let mut for_long = Vec::new();
+        for (sender, told) in self.by_sender().iter_mut() {
+            let since = told.gone_since.unwrap_or(now);
+            told.gone_since = gone.contains(&**sender).then_some(since);
+            if told.gone_since.is_some() && now.saturating_duration_since(since) >= limit {
+                for_long.push(sender.clone());
+            }
+        }
+        for_long
     }
 
     /// `sender` has gone for good; `hand_over` as of [`Self::is_another`].
@@ -165,6 +189,33 @@ mod tests {
         take("a", Some(&[]));
         told.forget("b", |behind| assert_eq!(*behind, these(&["d"])));
         assert!(!told.is_any());
+    }
+
+    #[test]
+    fn member_has_gone_for_long_that_has_not_answered_for_a_minute_without_a_break() {
+        const MINUTE: Duration = Duration::from_mins(1);
+        let told = ToldBehind::default();
+        for sender in ["a", "b"] {
+            take(&told, (sender, "1"), Some(&["c"]));
+        }
+        let began = Instant::now();
+        let gone = |after: Duration, gone: &[&str]| -> Vec<String> {
+            let gone = gone.iter().copied().collect();
+            let for_long = told.gone_for(MINUTE, began + after, &gone);
+            for_long.iter().map(ToString::to_string).collect()
+        };
+        let second = Duration::from_secs(1);
+        assert!(gone(Duration::ZERO, &["a", "b", "x"]).is_empty());
+        assert!(gone(MINUTE - second, &["a", "b"]).is_empty());
+        // `b` has answered a moment before
+        assert!(gone(MINUTE - second / 2, &["a"]).is_empty());
+        assert_eq!(gone(MINUTE, &["a", "b"]), ["a"]);
+        told.forget("a", |_| {});
+        assert!(gone(MINUTE * 2 - second, &["a", "b"]).is_empty());
+        // what it says now counts as an answer
+        take(&told, ("b", "1"), Some(&["d"]));
+        assert!(gone(MINUTE * 2, &["b"]).is_empty());
+        assert_eq!(gone(MINUTE * 3, &["b"]), ["b"]);
     }
 
     #[test]

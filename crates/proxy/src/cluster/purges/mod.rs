@@ -43,12 +43,12 @@
 //! **Memory is bounded** ([`late_orders`]): of more than there is room for, members are told to
 //! *validate* all that they have stored before, and to purge everything if those are purges of the
 //! operator. Of more members behind than a message may name it says that all are: then no node asks
-//! another one. If A is no member for a minute, those that know which members were behind tell
-//! these to validate, and the others that. A member that has not been listed for a minute is told
-//! so when it is back.
+//! another one. If A is no member for a minute, or does not answer for a minute, those that know
+//! which members were behind tell these to validate, and the others that. A member that has not
+//! been listed for a minute is told so when it is back.
 //!
 //! **A node that stops** tells members until each has answered all, or does not answer a message
-//! ([`Outboxes::told`]): while it is listed, nothing else tells them.
+//! ([`Outboxes::told`]): for a minute nothing else tells them.
 //!
 //! **A process that is new** knows neither whom an earlier one was to tell, nor who is behind. Each
 //! process has a name, which is in its messages about purges and in its answers to those about its
@@ -85,7 +85,8 @@ use crate::config::Mode;
 use holds::Holds;
 use inbox::Inbox;
 use members_behind::{Behind, ToldBehind};
-use outboxes::Outboxes;
+use outboxes::{AWAY_MAX, Outboxes};
+use std::collections::BTreeSet;
 use std::time::Instant;
 use weir_policy::Digest;
 use weir_semantics::MembersBehind;
@@ -180,6 +181,14 @@ impl ClusterPurges {
         let hand_over = |behind: &Behind| self.outboxes.demand_validation(behind);
         if self.told_behind.is_another(member, process, hand_over) {
             self.outboxes.tell_again(member);
+        }
+    }
+
+    /// `gone` are the members that do not answer now. Those that one of them was to tell, which has
+    /// not answered for long, are told to validate by this node.
+    pub(crate) fn note_gone(&self, now: Instant, gone: &BTreeSet<&str>) {
+        for sender in self.told_behind.gone_for(AWAY_MAX, now, gone) {
+            self.forget(&sender);
         }
     }
 

@@ -12,6 +12,7 @@
 use super::members_behind::Behind;
 use super::outboxes::{AWAY_MAX, Awaited, MemberOutcome, Outboxes};
 use super::{Batch, ClusterPurges, PurgedTarget};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot::error::TryRecvError;
 use weir_semantics::{MembersBehind, PurgeOutcome};
@@ -471,4 +472,30 @@ fn node_that_never_tells_sends_few_messages_when_a_member_fails() {
     outboxes.failed("d", batch, "it is away", now);
     assert!(messages_until_quiet(&outboxes, &mut now) < 10);
     assert!(!outboxes.is_any_behind(1, now));
+}
+
+#[test]
+fn what_a_node_was_to_tell_is_told_by_others_when_it_has_not_answered_for_a_minute() {
+    let mut now = Instant::now();
+    let purges = ClusterPurges::default();
+    let outboxes = &purges.outboxes;
+    outboxes.meet(NAMES[1..].iter().copied(), 1, now);
+    messages_until_quiet(outboxes, &mut now);
+    let said = MembersBehind {
+        process: "1",
+        names: Some(vec!["d"]),
+    };
+    purges.take_behind("b", &said);
+    messages_until_quiet(outboxes, &mut now);
+    let gone = BTreeSet::from(["b"]);
+    let began = now;
+    purges.note_gone(now, &gone);
+    now = began + AWAY_MAX - Duration::from_millis(1);
+    purges.note_gone(now, &gone);
+    assert!(purges.is_behind("d") && !outboxes.is_behind("d", now));
+    now = began + AWAY_MAX;
+    purges.note_gone(now, &gone);
+    assert!(outboxes.is_behind("d", now), "this node is to tell it");
+    assert!(messages_until_quiet(outboxes, &mut now) > 0);
+    assert!(!purges.is_behind("d"));
 }
