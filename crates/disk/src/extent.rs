@@ -4,9 +4,13 @@ use crate::directory::Directory;
 use crate::directory::reads::buffer::Buffer;
 use crate::directory::reads::reader::{ReadFault, ReadMode, read};
 use crate::directory::segment::Segment;
-use crate::format::{CHUNK_BYTES, EXTENT_HEADER_BYTES_MAX, ExtentHeader, ExtentRef, PAGE_BYTES};
+use crate::format::{
+    CHUNK_BYTES, CHUNKS_MAX, EXTENT_HEADER_BYTES_MAX, ExtentHeader, ExtentRef, PAGE_BYTES,
+    extent_header_bytes,
+};
 use crate::{ReadError, RecordId, Verify};
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
 use weir_policy::Digest;
@@ -36,6 +40,11 @@ pub(crate) struct ExtentSource {
     /// Checksums of its chunks, once they were read.
     pub(crate) header: OnceLock<ExtentHeader>,
 }
+
+/// Chunks that one read of a device brings at most for a client: 192 KiB, which with its record is
+/// within the memory of a connection. A device that is busy, or that has to seek, takes as long for
+/// them as for one.
+const READ_CHUNKS_MAX: usize = 3;
 
 impl Extent {
     pub(crate) fn new(source: ExtentSource) -> Self {
@@ -70,13 +79,70 @@ impl Extent {
         &self,
         at: u64,
     ) -> impl Future<Output = Result<Arc<[u8]>, ReadError>> + Send + use<> {
+        self.read_up_to(at, at)
+    }
+
+    /// The same, to the end of the chunk before `to`, where a device has to be read: at most 192
+    /// KiB by one read. Fewer chunks, and at least one, if a later one is damaged.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub fn read_up_to(
+        &self,
+        at: u64,
+        to: u64,
+    ) -> impl Future<Output = Result<Arc<[u8]>, ReadError>> + Send + use<> {
+        let wanted = self.source.chunks_between(at, to).min(READ_CHUNKS_MAX);
+        self.read_with(move |source, mode, buffer| {
+            let chunks = match mode {
+                ReadMode::PageCache => 1,
+                ReadMode::Buffered(_) | ReadMode::Blocking => wanted,
+            };
+            Ok(source.verified(at, chunks, mode, buffer)?.into())
+        })
+    }
+
+    /// All of it by one read, in blocks of `block_bytes`; verified as by [`Self::read`].
+    ///
+    /// # Errors
+    /// As for [`Self::read`], of whichever chunk.
+    pub fn read_whole(
+        &self,
+        block_bytes: NonZeroUsize,
+    ) -> impl Future<Output = Result<Vec<Arc<[u8]>>, ReadError>> + Send + use<> {
+        self.read_with(move |source, mode, buffer| {
+            let reference = &source.reference;
+            let content = source.verified(reference.from, CHUNKS_MAX, mode, buffer)?;
+            if content.len() < reference.len as usize {
+                let begin = source.at() + extent_header_bytes(reference.len);
+                return Err(source.damaged(begin + content.len() as u64).into());
+            }
+            let blocks = content.chunks(block_bytes.get());
+            Ok(blocks.map(Arc::from).collect())
+        })
+    }
+
+    fn read_with<T, F>(
+        &self,
+        read: F,
+    ) -> impl Future<Output = Result<T, ReadError>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: Fn(&ExtentSource, ReadMode, &mut Buffer) -> Result<T, ReadFault> + Send + 'static,
+    {
         let source = Arc::clone(&self.source);
         let ExtentSource {
             directory, segment, ..
         } = &*self.source;
         directory.read(segment, move |mode| {
-            Buffer::with(|buffer| source.chunk(at, mode, buffer))
+            Buffer::with(|buffer| read(&source, mode, buffer))
         })
+    }
+
+    /// Whether its first chunk is in the page cache and was verified there. Can change at any time.
+    #[must_use]
+    pub fn begins_in_page_cache(&self) -> bool {
+        self.sendable(self.from, 1).is_some()
     }
 
     /// Whether the chunk that holds offset `at` of the content counts as verified in the page
@@ -109,7 +175,6 @@ impl Extent {
 
 /// A chunk of an extent.
 struct Chunk {
-    index: usize,
     /// Offset of its first byte in the extent.
     begin: u32,
     len: u32,
@@ -131,7 +196,6 @@ impl ExtentSource {
             return None;
         }
         Some(Chunk {
-            index,
             begin,
             len,
             offset: self.at() + header.header_bytes() + u64::from(begin),
@@ -167,6 +231,11 @@ impl ExtentSource {
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let len = room.min(EXTENT_HEADER_BYTES_MAX);
         let bytes = self.bytes_at(buffer, self.at(), len, mode)?;
+        self.decoded(bytes)
+    }
+
+    /// The header that begins with `bytes`, known from now on.
+    fn decoded(&self, bytes: &[u8]) -> Result<&ExtentHeader, ReadFault> {
         let header = ExtentHeader::decode(bytes, self.segment.seal, self.at());
         match header {
             Ok(header) if header.check_reference(self.key, &self.reference).is_ok() => {
@@ -176,24 +245,70 @@ impl ExtentSource {
         }
     }
 
-    /// From `at` to the end of its chunk, verified.
-    fn chunk(&self, at: u64, mode: ReadMode, buffer: &mut Buffer) -> Result<Arc<[u8]>, ReadFault> {
-        let header = self.header(buffer, mode)?;
-        let chunk = self.chunk_at(header, at).ok_or(ReadError::Gone)?;
-        let place = u32::try_from(chunk.offset).unwrap_or(u32::MAX);
-        let read = self.bytes_at(buffer, chunk.offset, chunk.len as usize, mode);
+    /// Chunks that hold the content from `at` up to `to`, at least one.
+    fn chunks_between(&self, at: u64, to: u64) -> usize {
+        let inside = |offset: u64| offset.saturating_sub(self.reference.from);
+        let (first, end) = (inside(at) / CHUNK_BYTES as u64, inside(to));
+        let chunks = end.div_ceil(CHUNK_BYTES as u64).saturating_sub(first);
+        usize::try_from(chunks).unwrap_or(CHUNKS_MAX).max(1)
+    }
+
+    /// From `at` on to the end of its chunk, verified, and of those behind it: `chunks` in all, up
+    /// to the end of the extent, and only as far as they are undamaged. The header comes with the
+    /// first chunks, if it is not known.
+    fn verified<'b>(
+        &self,
+        at: u64,
+        chunks: usize,
+        mode: ReadMode,
+        buffer: &'b mut Buffer,
+    ) -> Result<&'b [u8], ReadFault> {
+        let len = self.reference.len as usize;
+        let inside = at.checked_sub(self.reference.from);
+        let inside = inside.and_then(|inside| usize::try_from(inside).ok());
+        let inside = inside.filter(|it| *it < len).ok_or(ReadError::Gone)?;
+        let first = inside / CHUNK_BYTES;
+        let begin = first * CHUNK_BYTES;
+        let end = len.min(begin + chunks * CHUNK_BYTES);
+        let is_header_known = self.header.get().is_some();
+        let lead = match (mode, first, is_header_known) {
+            (ReadMode::Buffered(_), 0, false) => extent_header_bytes(self.reference.len),
+            _ => {
+                self.header(buffer, mode)?;
+                0
+            }
+        };
+        let offset = self.at() + extent_header_bytes(self.reference.len) + begin as u64;
+        let place = |index: usize| {
+            let before = index.saturating_sub(first) * CHUNK_BYTES;
+            u32::try_from(offset + before as u64).unwrap_or(u32::MAX)
+        };
+        let lead_bytes = usize::try_from(lead).unwrap_or_default();
+        let read = self.bytes_at(buffer, offset - lead, lead_bytes + end - begin, mode);
         if mode == ReadMode::PageCache && matches!(read, Err(ReadFault::WouldWait)) {
-            self.segment.left_memory(place);
+            self.segment.left_memory(place(first));
         }
-        let bytes = read?;
-        let checked = header.check_chunk(self.segment.seal, self.at(), chunk.index, bytes);
-        checked.map_err(|_| self.damaged(chunk.offset))?;
-        // what was read past the page cache says nothing of what is in it
-        if mode != ReadMode::Buffered(ReadPath::Past) {
-            self.segment.verified(place, chunk.len);
+        let (head, content) = read?.split_at(lead_bytes);
+        let header = match self.header.get() {
+            Some(header) => header,
+            None => self.decoded(head)?,
+        };
+        let mut right = 0;
+        for (index, chunk) in (first..).zip(content.chunks(CHUNK_BYTES)) {
+            let checked = header.check_chunk(self.segment.seal, self.at(), index, chunk);
+            if checked.is_err() && index == first {
+                return Err(self.damaged(u64::from(place(index))).into());
+            } else if checked.is_err() {
+                break;
+            }
+            right += chunk.len();
+            // what was read past the page cache says nothing of what is in it
+            if mode != ReadMode::Buffered(ReadPath::Past) {
+                let chunk_len = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
+                self.segment.verified(place(index), chunk_len);
+            }
         }
-        let skip = usize::try_from(at - self.reference.from - u64::from(chunk.begin));
-        Ok(bytes[skip.unwrap_or(bytes.len())..].into())
+        Ok(&content[inside - begin..right])
     }
 
     /// Content sent by `sendfile` is not copied: the kernel holds pages of the page cache until the

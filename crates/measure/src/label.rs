@@ -283,6 +283,20 @@ labels! {
         TooSlow = "too-slow",
     }
 
+    /// What came of loading content from disk into memory.
+    ContentLoadEnd {
+        /// It is in memory.
+        Stored = "stored",
+        /// It was evicted, purged or replaced while it was read, and was sent to its client alone.
+        Outdated = "outdated",
+        /// It could not be read.
+        Unreadable = "unreadable",
+        /// It was sent from disk: too much was being loaded, or was arriving.
+        NoRoom = "no-room",
+        /// It was sent from disk: another request was loading it.
+        Loading = "loading",
+    }
+
     /// Why the rest of a response that a client was being sent was not here any more.
     Lost {
         /// The response passes by, and the client was too far behind the others.

@@ -41,10 +41,10 @@ pub use histogram::{
     HOLD_TIME_HELP, Histogram, HistogramSnapshot, OCTAVES, RESPONSE_TIME_HELP, octave_limit_us,
 };
 pub use label::{
-    Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome, Joined, Label,
-    Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason, PeerRefusal, ReloadOutcome,
-    RequestPhase, Reuse, RouteChoice, RuleDeviation, Source, StatusClass, Supply, Unrecorded,
-    Verdict, WaitEnd, WaitReason,
+    Aborted, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome,
+    Joined, Label, Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason, PeerRefusal,
+    ReloadOutcome, RequestPhase, Reuse, RouteChoice, RuleDeviation, Source, StatusClass, Supply,
+    Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 pub use merge::Merge;
 pub use metric::{Family, Kind, LabelSet, Metric, SLOTS};

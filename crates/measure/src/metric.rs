@@ -5,10 +5,10 @@
 //! counter is adding a row.
 
 use crate::label::{
-    Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome, Joined, Label,
-    Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason, PeerRefusal, ReloadOutcome,
-    RequestPhase, Reuse, RouteChoice, RuleDeviation, StatusClass, Supply, Unrecorded, Verdict,
-    WaitEnd, WaitReason,
+    Aborted, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome,
+    Joined, Label, Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason, PeerRefusal,
+    ReloadOutcome, RequestPhase, Reuse, RouteChoice, RuleDeviation, StatusClass, Supply,
+    Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -212,6 +212,9 @@ table! {
     DiskHits, Counter, "weir_disk_hits_total", "requests";
     /// Look-ups on disk for what memory had not, by what came of them.
     DiskLookups(outcome: DiskLookupEnd), Counter, "weir_disk_lookups_total", "look-ups";
+    /// Requests for content on disk that was to be loaded into memory, as it is requested often, by
+    /// what came of that.
+    ContentLoads(outcome: ContentLoadEnd), Counter, "weir_disk_content_loads_total", "requests";
     /// Responses whose rest was not here any more while a client was being sent them, and was
     /// fetched for that client alone, by why it was not.
     Continued(reason: Lost), Counter, "weir_continued_responses_total", "responses";

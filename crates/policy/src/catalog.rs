@@ -14,6 +14,7 @@ mod cell;
 mod copies;
 mod in_flight;
 mod in_use;
+mod load;
 mod refusal;
 
 use crate::digest::Digest;
@@ -26,6 +27,7 @@ use copies::Copies;
 pub use copies::COPIES_ARE_ONE_IN;
 pub use in_flight::{IN_FLIGHT_PERCENT_MAX, check_in_flight};
 pub use in_use::{InUse, SKIPPED_MAX, UNPINNED_CONTENT_BYTES_MAX};
+pub use load::{LOAD_BYTES_MAX, LOADING_BYTES_MAX, LoadDecision, may_load};
 pub use refusal::Refusal;
 
 /// The place of an entry in the catalog and in arrays kept beside it; used again after the entry

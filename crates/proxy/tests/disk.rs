@@ -6,6 +6,8 @@
 
 mod support;
 
+#[path = "disk/content_loads.rs"]
+mod content_loads;
 #[path = "disk/corrupt_stale.rs"]
 mod corrupt_stale;
 #[path = "disk/faults/corruption.rs"]

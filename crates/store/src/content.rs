@@ -257,6 +257,16 @@ impl StoredContent {
         self.is_in_memory
     }
 
+    /// Whether its first bytes are on disk, and not in the page cache: a device has to be read. Can
+    /// change at any time.
+    #[must_use]
+    pub fn needs_read(&self) -> bool {
+        match self.piece_ref_at(0) {
+            Some(PieceRef::Disk(extent)) => !extent.begins_in_page_cache(),
+            Some(PieceRef::Memory(_)) | None => false,
+        }
+    }
+
     /// Whether some of it is not on disk any more: new requests must not rely on it.
     #[must_use]
     pub fn is_retired(&self) -> bool {

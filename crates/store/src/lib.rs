@@ -7,7 +7,8 @@
 //!
 //! Behind it may stand a disk tier (`weir_disk`). What is stored is written there too, what is
 //! not in memory is looked for there ([`DiskLookup`]). Small content that was found there is in
-//! memory from then on; of large content the memory tier keeps the head, and where it is on disk.
+//! memory from then on; of large content the memory tier keeps the head, and where it is on disk,
+//! and loads what is requested often ([`ContentLoad`]).
 //!
 //! A response that is arriving is a [`InFlightContent`]: filled at several places at once, read by
 //! others meanwhile. Its room is a [`Reservation`]: pinned, so never taken for others, and
@@ -26,6 +27,7 @@ mod expected_response;
 mod expiration;
 mod in_flight;
 mod join;
+mod load;
 mod memory;
 mod piece_memory;
 pub mod record;
@@ -42,6 +44,7 @@ pub use in_flight::builder::ContentBuilder;
 pub use in_flight::content::{InFlightContent, InFlightPiece, WritePositionId};
 pub use in_flight::reservation::Reservation;
 pub use join::STORED_SPANS_MAX;
+pub use load::{ContentLoad, LoadedResponse, NotLoaded};
 pub use memory::{MemoryStore, MemoryUse, Purge};
 pub use resource::{MODULES, RULES_MAX, VARIANTS_MAX, VaryRule};
 pub use shard::{LookupResult, StoredVariant};

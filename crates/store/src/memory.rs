@@ -48,6 +48,8 @@ pub struct MemoryStore {
     validated_ticket: AtomicU64,
     /// Or if it was received by then, by the wall clock.
     validated_until: AtomicI64,
+    /// Bytes of content that are being read from disk to be in memory.
+    pub(crate) loading_bytes: AtomicU64,
 }
 
 /// What the memory tier holds.
@@ -96,6 +98,7 @@ impl MemoryStore {
             write_behind: WriteBehind::default(),
             validated_ticket: AtomicU64::new(0),
             validated_until: AtomicI64::new(i64::MIN),
+            loading_bytes: AtomicU64::new(0),
         }
     }
 

@@ -60,6 +60,13 @@ pub(crate) struct InFlightId {
     number: u64,
 }
 
+impl InFlightId {
+    /// Of which target.
+    pub(crate) const fn primary(self) -> Digest {
+        self.primary
+    }
+}
+
 /// An in-flight or expected response.
 #[derive(Clone, Copy, Debug)]
 struct InFlightEntry {
@@ -67,6 +74,8 @@ struct InFlightEntry {
     held: u64,
     /// It validates or completes a stored response of its target, and is of no use without that.
     rests_on_stored: bool,
+    /// It is the content of a stored response of its target, which is read from disk.
+    is_load: bool,
     /// What was forgotten of its target meanwhile.
     forgotten: Forgotten,
     /// The line of its variants on disk, if it turned out to vary.
@@ -224,6 +233,7 @@ impl Shard {
         let entry = InFlightEntry {
             held,
             rests_on_stored: false,
+            is_load: false,
             forgotten: Forgotten::Nothing,
             line: None,
         };
@@ -245,6 +255,30 @@ impl Shard {
             entry.forgotten = Forgotten::Single;
         }
         Ok(id)
+    }
+
+    /// The content of `stored`, which is stored, will be read from disk.
+    pub(crate) fn expect_load(
+        &mut self,
+        primary: Digest,
+        stored: &Arc<StoredResponse>,
+    ) -> Result<InFlightId, Refusal> {
+        let id = self.expect_for(primary, stored)?;
+        if let Some(entry) = self.in_flight.get_mut(&id) {
+            entry.is_load = true;
+        }
+        Ok(id)
+    }
+
+    /// Whether content of a response of `primary` is being read from disk into memory.
+    pub(crate) fn is_loading(&self, primary: Digest) -> bool {
+        let id = |number| InFlightId { primary, number };
+        let mut of_target = self.in_flight.range(id(0)..=id(u64::MAX));
+        of_target.any(|(_, entry)| entry.is_load)
+    }
+
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
     }
 
     /// Whether it is of no use without the response that was stored when it was requested.

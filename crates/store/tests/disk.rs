@@ -11,6 +11,8 @@ mod copies;
 mod evicted_content;
 #[path = "disk/expiration.rs"]
 mod expiration;
+#[path = "disk/loads.rs"]
+mod loads;
 #[path = "disk/replacement.rs"]
 mod replacement;
 #[path = "disk/unstored_content.rs"]

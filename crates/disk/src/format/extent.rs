@@ -181,6 +181,12 @@ pub const fn extent_bytes(len: u32) -> u64 {
     header_bytes(chunks_of(len)) as u64 + aligned(len as u64)
 }
 
+/// Bytes of the header of an extent of `len` bytes of content.
+#[must_use]
+pub const fn extent_header_bytes(len: u32) -> u64 {
+    header_bytes(chunks_of(len)) as u64
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "64 KiB")]
 const CHUNK_LEN_MAX: u32 = CHUNK_BYTES as u32;
 

@@ -30,6 +30,7 @@ mod writer;
 pub use error::{FormatError, FormatErrorKind, Item};
 pub use extent::{
     BodyId, EXTENT_HEADER_BYTES_MAX, ExtentHeader, encode_extent_header, extent_bytes,
+    extent_header_bytes,
 };
 pub use journal::{
     JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, JournalContents, JournalDamage,

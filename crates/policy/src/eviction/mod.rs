@@ -104,6 +104,13 @@ pub trait Eviction: fmt::Debug + Send + Sync {
         capacity_bytes
     }
 
+    /// Whether the resident in `slot` was requested since it was taken in, or shortly before. An
+    /// algorithm without a memory of evicted keys says that of all.
+    fn was_requested_again(&self, slot: Slot) -> bool {
+        let _ = slot;
+        true
+    }
+
     /// The resident in `slot` was requested. Allocates nothing.
     fn touch(&mut self, slot: Slot);
 

@@ -26,7 +26,8 @@
 //! 7. A node that is draining owns nothing, and answers what it is asked for. It asks others for
 //!    its own clients.
 //! 8. With `extended-lard`, the node whose client asks handles the connection. What is on its disk
-//!    and not in its memory it reads there while its disk is idle. While that is busy, it asks
+//!    and not in its memory, or the content of a head in its memory, it reads there while its disk
+//!    is idle. While that is busy, it asks
 //!    another node for what that has stored, and keeps no copy; that is the lateral fetch of the
 //!    paper. A node has it in memory as far as the mapping says. If the target is mapped to no
 //!    other node, the first in rendezvous order is asked, unless its digest has it not: that one

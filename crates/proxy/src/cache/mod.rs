@@ -1,6 +1,7 @@
 //! Using and changing what is stored: disk lookups, updates, invalidation, background validation.
 
 pub(crate) mod chosen;
+pub(crate) mod content_load;
 pub(crate) mod disk_lookup;
 pub(crate) mod freshen;
 pub(crate) mod invalidate;

@@ -10,12 +10,12 @@ use crate::client::fast;
 use crate::client::hand_off;
 use crate::exchange::connect;
 use crate::exchange::forward;
-use crate::exchange::forward::instead_of_read;
+use crate::exchange::forward::instead_of_read::{self, InMemory};
 use crate::exchange::module_calls;
 use crate::exchange::next_hop::{NextHop, PeerSource};
 use crate::exchange::respond::{self, respond};
 use crate::exchange::state::{MemberMessage, Plan, RequestState};
-use crate::exchange::stored::{ready, send_stored};
+use crate::exchange::stored::{needs_read, ready, send_stored};
 use crate::log::record::End;
 use crate::log::report::{self, FinishedRequest};
 use crate::send::disk_read::ContentReadError;
@@ -34,6 +34,7 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
     let cluster = exchange.settings.cluster();
     let _serving = cluster.map(|cluster| cluster.state().serve());
     let mut plan = std::mem::replace(&mut exchange.plan, Plan::Connect);
+    let mut may_ask = true;
     loop {
         if exchange.is_hooked() {
             exchange.run_hooks().await;
@@ -42,17 +43,24 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
             // boxed, as few requests need them: a future is as large as its largest part
             Plan::Judge => plan = Box::pin(fast::judge(stream, &mut exchange)).await,
             Plan::DiskLookup(missing) => match look_up(stream, &mut exchange, missing).await {
-                Some(found) => plan = found,
+                // another node was asked, if one was to be
+                Some(found) => (plan, may_ask) = (found, false),
                 None => break,
             },
             Plan::Serve {
                 response,
                 serving,
                 refresh,
-            } => match serve_stored(stream, &mut exchange, &response, serving, refresh).await {
-                Ok(()) => break,
-                Err(_) => plan = disk_lookup::unreadable(&mut exchange, &response),
-            },
+            } => {
+                let asks = may_ask && refresh.is_none() && needs_read(&exchange, &response);
+                if asks && asked_instead(stream, &mut exchange, InMemory::Head).await {
+                    break;
+                }
+                match serve_stored(stream, &mut exchange, &response, serving, refresh).await {
+                    Ok(()) => break,
+                    Err(_) => plan = disk_lookup::unreadable(&mut exchange, &response),
+                }
+            }
             Plan::Forward { forwarding, stored } => {
                 break Box::pin(forward::run(
                     stream,
@@ -77,14 +85,7 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
             }
         }
     }
-    // each time fewer modules see what is sent
-    while let Some(answer) = exchange.content_answer() {
-        if !stream.response.retract() {
-            exchange.log.broke_off(End::Ours, answer.as_str());
-            break;
-        }
-        Box::pin(respond::module_answer(stream, &mut exchange, answer)).await;
-    }
+    send_content_answers(stream, &mut exchange).await;
     if !stream.response.is_complete() {
         stream.response.abort();
     }
@@ -116,14 +117,27 @@ async fn look_up(
     exchange: &mut RequestState,
     missing: Missing,
 ) -> Option<Plan> {
-    if let Some(next_hop) = NextHop::instead_of_read(exchange)
-        && Box::pin(instead_of_read::run(stream, exchange, next_hop, missing)).await
-    {
+    let in_memory = InMemory::Nothing(missing);
+    if asked_instead(stream, exchange, in_memory).await {
         return None;
     }
     let plan = Box::pin(disk_lookup::run(exchange, missing)).await;
     exchange.log.reach(Phase::Choose);
     Some(plan)
+}
+
+/// Whether another node has answered a request in place of the disk, which is busy.
+async fn asked_instead(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+    in_memory: InMemory,
+) -> bool {
+    match NextHop::instead_of_read(exchange) {
+        Some(next_hop) => {
+            Box::pin(instead_of_read::run(stream, exchange, next_hop, in_memory)).await
+        }
+        None => false,
+    }
 }
 
 /// Carries out what a message of another node says.
@@ -136,6 +150,18 @@ async fn member_message(
         MemberMessage::Purges => peer_purges::run(stream, exchange).await,
         MemberMessage::HandOff(step) => hand_off::run(stream, exchange, step).await,
         MemberMessage::Digest(known) => digest_answer::run(stream, exchange, known).await,
+    }
+}
+
+/// Sends what modules of the content have put in its place.
+async fn send_content_answers(stream: &mut ClientStream<'_>, exchange: &mut RequestState) {
+    // each time fewer modules see what is sent
+    while let Some(answer) = exchange.content_answer() {
+        if !stream.response.retract() {
+            exchange.log.broke_off(End::Ours, answer.as_str());
+            break;
+        }
+        Box::pin(respond::module_answer(stream, exchange, answer)).await;
     }
 }
 

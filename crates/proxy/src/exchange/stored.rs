@@ -1,5 +1,6 @@
 //! Sending a stored response, whatever its size.
 
+use crate::cache::content_load;
 use crate::cache::disk_lookup;
 use crate::exchange::respond::{self, Content, SendEnd, respond, settle_content};
 use crate::exchange::state::RequestState;
@@ -25,8 +26,23 @@ pub(crate) async fn ready(
     response: &Arc<StoredResponse>,
 ) -> Result<Ready, ContentReadError> {
     let mut ready = Ready::of(exchange, response, exchange.worker.now().wall);
+    if !ready.piece.is_in_memory() && ready.piece.is_of_all() {
+        let loaded = content_load::run(&exchange.worker, exchange.key, response).await?;
+        if let Some(loaded) = loaded {
+            ready.piece = StoredPiece::new(&loaded, 0, loaded.body.len());
+        }
+    }
     ready.prepare(stream.response.can_send_file()).await?;
     Ok(ready)
+}
+
+/// Whether a device has to be read for what is sent of a stored response.
+pub(crate) fn needs_read(exchange: &RequestState, response: &Arc<StoredResponse>) -> bool {
+    let needs_read = response.body.needs_read();
+    needs_read
+        && !Ready::of(exchange, response, exchange.worker.now().wall)
+            .piece
+            .is_sent()
 }
 
 /// Sends a stored response, whatever its size. There is no other response: if it cannot be read,

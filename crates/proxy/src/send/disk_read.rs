@@ -50,9 +50,14 @@ impl fmt::Debug for DiskRead {
 impl DiskRead {
     /// Of the verified bytes from offset `at` on, to the end of their chunk.
     pub(crate) fn new(extent: &Arc<Extent>, at: u64) -> Self {
+        Self::up_to(extent, at, at)
+    }
+
+    /// The same, and of what one read of a device brings with them up to the chunk before `to`.
+    pub(crate) fn up_to(extent: &Arc<Extent>, at: u64, to: u64) -> Self {
         let extent = Arc::clone(extent);
         Self(Box::pin(async move {
-            let read = timeout(READ_WAIT, extent.read(at)).await;
+            let read = timeout(READ_WAIT, extent.read_up_to(at, to)).await;
             match read.map_err(|_| ContentReadError::TooSlow)? {
                 Ok(bytes) if bytes.is_empty() => Err(ContentReadError::NotThere),
                 read => read.map_err(ContentReadError::Disk),

@@ -55,6 +55,11 @@ impl StoredPiece {
         }
     }
 
+    /// Whether it is all of the content, and not empty.
+    pub(crate) fn is_of_all(&self) -> bool {
+        self.at == 0 && self.end > 0 && self.end == self.response.body.len()
+    }
+
     /// Whether all of it was written.
     pub(crate) fn is_sent(&self) -> bool {
         self.at >= self.end
@@ -148,7 +153,7 @@ impl StoredPiece {
                     if by_file && let Some(file) = extent.sendable(self.at, most) {
                         return Poll::Ready(Ok(Next::File(file)));
                     }
-                    self.reading = Some(DiskRead::new(extent, self.at));
+                    self.reading = Some(DiskRead::up_to(extent, self.at, self.end));
                 }
                 None => return Poll::Ready(Err(ContentReadError::NotThere)),
             }

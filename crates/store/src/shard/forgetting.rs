@@ -148,7 +148,7 @@ impl Shard {
         self.slot_of(primary, response).is_some()
     }
 
-    pub(super) fn slot_of(&self, primary: Digest, response: &Arc<StoredResponse>) -> Option<Slot> {
+    pub(crate) fn slot_of(&self, primary: Digest, response: &Arc<StoredResponse>) -> Option<Slot> {
         let slots = self.index.get(&primary)?.slots();
         slots.into_iter().find(|slot| {
             let entry = self.entries.get(slot.index()).and_then(Option::as_ref);

@@ -94,7 +94,7 @@ impl Shard {
 
     /// `response` is not stored any more, or was not taken in: what is read of it stays in the
     /// account.
-    pub(super) fn linger(&mut self, response: &Arc<StoredResponse>) {
+    pub(crate) fn linger(&mut self, response: &Arc<StoredResponse>) {
         if is_in_use(response)
             && let Some(memory) = response.body.memory()
             && memory.linger(&self.given_back)

@@ -38,7 +38,8 @@ const WATCH: Duration = Duration::from_millis(2);
 const REST: Duration = Duration::from_secs(1);
 
 /// Reads side by side, a directory: more than a device's queue takes without making each of them
-/// longer. Each has memory of its own, 16 to 96 KiB.
+/// longer. Each has memory of its own: 16 to 240 KiB, which counts for the connection that waits
+/// for it, or up to 1 MiB of content that is to be in memory, of which little is read at once.
 pub(crate) const READS_AT_ONCE_MAX: usize = 32;
 
 #[derive(Default)]

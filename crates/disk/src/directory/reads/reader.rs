@@ -7,7 +7,7 @@ use crate::directory::segment::Segment;
 use crate::extent::{Extent, ExtentSource};
 use crate::files::{DIRECT_BYTES, File, read_full};
 use crate::format::{
-    EXTENT_REF_BYTES, ExtentHeader, ExtentRef, FormatError, FormatErrorKind, Kind,
+    CHUNK_BYTES, EXTENT_REF_BYTES, ExtentHeader, ExtentRef, FormatError, FormatErrorKind, Kind,
     RECORD_HEADER_BYTES, RecordHeader, SEGMENT_BYTES_MAX,
 };
 use crate::record::{Candidate, LoadedRecord, RecordId, Ticket};
@@ -16,12 +16,24 @@ use std::ops::Range;
 use std::sync::Arc;
 use weir_policy::page_cache::ReadPath;
 
-/// Bytes that are read before it is known how many a record has: head and content of most
-/// responses.
-const FIRST_READ_BYTES: u64 = 80 * 1024;
+/// What a look at a record in the page cache takes at most before it is known how many bytes the
+/// record has: head and content of most responses.
+const LOOK_BYTES_MAX: u64 = 80 * 1024;
 
-/// The longest content that comes with its record, in bytes.
-const INLINE_BYTES_MAX: u64 = 64 * 1024;
+/// The longest content that a look takes with its record, in bytes. What is longer is sent from the
+/// page cache, without a copy.
+const LOOKED_CONTENT_BYTES_MAX: u64 = 64 * 1024;
+
+/// The same where a device has to be read, which takes longer than the bytes: 192 KiB with their
+/// record are within the memory of the connection that waits for them.
+const READ_CONTENT_BYTES_MAX: u64 = 192 * 1024;
+
+/// The longest record that is read at once, as the index has its length: an eighth too much at
+/// most.
+const FIRST_READ_BYTES_MAX: u64 = (READ_CONTENT_BYTES_MAX + 8 * 1024) * 9 / 8;
+
+/// What is read of a longer one: its head.
+const HEAD_READ_BYTES: u64 = 16 * 1024;
 
 /// Whether a read may wait for the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,7 +219,7 @@ pub(crate) fn record<'b>(
     buffer: &'b mut Buffer,
 ) -> Result<Record<'b>, NoRecord> {
     let at = u64::from(offset);
-    let mut wanted = guess.clamp(RECORD_HEADER_BYTES as u64, FIRST_READ_BYTES);
+    let mut wanted = first_read_bytes(guess, mode);
     let mut there = 0..0;
     // the second round knows the length; a third one could only be a header that changes while it
     // is read
@@ -244,6 +256,16 @@ pub(crate) fn record<'b>(
         at,
         kind,
     }))
+}
+
+/// What is read of a record of about `guess` bytes before it is known how many it has.
+fn first_read_bytes(guess: u64, mode: ReadMode) -> u64 {
+    let guess = guess.max(RECORD_HEADER_BYTES as u64);
+    match mode {
+        ReadMode::Buffered(_) if guess <= FIRST_READ_BYTES_MAX => guess,
+        ReadMode::Buffered(_) => HEAD_READ_BYTES,
+        ReadMode::PageCache | ReadMode::Blocking => guess.min(LOOK_BYTES_MAX),
+    }
 }
 
 /// Reads what the index pointed to.
@@ -284,20 +306,25 @@ fn load_into(
     if found.header.key != *key || directory.purges.cover(*key, generation) {
         return Err(ReadError::Gone.into());
     }
-    Ok(assemble(directory, segment, id, &found)?)
+    let content_max = match mode {
+        ReadMode::Buffered(_) => READ_CONTENT_BYTES_MAX,
+        ReadMode::PageCache | ReadMode::Blocking => LOOKED_CONTENT_BYTES_MAX,
+    };
+    Ok(assemble(directory, segment, id, (&found, content_max))?)
 }
 
+/// With its content, if that has at most `content_max` bytes.
 fn assemble(
     directory: &Arc<Directory>,
     segment: &Arc<Segment>,
     id: RecordId,
-    found: &Record<'_>,
+    (found, content_max): (&Record<'_>, u64),
 ) -> Result<LoadedRecord, ReadError> {
     let mut extents = extents(directory, found, Some(id));
     let inline = match (found.header.kind, &*extents) {
         (Kind::Embedded, [only])
             if only.from == 0
-                && u64::from(only.len) <= INLINE_BYTES_MAX
+                && u64::from(only.len) <= content_max
                 && found.bytes.len() as u64 >= u64::from(found.header.bytes) =>
         {
             let content = inline(segment, found).map_err(|()| {
@@ -355,8 +382,9 @@ fn inline(segment: &Segment, found: &Record<'_>) -> Result<Arc<[u8]>, ()> {
         .map_err(drop)?;
     let skip = usize::try_from(header.header_bytes()).map_err(drop)?;
     let content = bytes.get(skip..skip + header.len as usize).ok_or(())?;
-    header
-        .check_chunk(segment.seal, at, 0, content)
-        .map_err(drop)?;
+    for (index, chunk) in content.chunks(CHUNK_BYTES).enumerate() {
+        let checked = header.check_chunk(segment.seal, at, index, chunk);
+        checked.map_err(drop)?;
+    }
     Ok(content.into())
 }

@@ -202,6 +202,11 @@ impl Eviction for S3Fifo {
         }
     }
 
+    fn was_requested_again(&self, slot: Slot) -> bool {
+        let state = self.states.get(slot.index()).copied().unwrap_or_default();
+        state.in_main() || state.frequency() > 0
+    }
+
     fn touch(&mut self, slot: Slot) {
         let state = &mut self.states[slot.index()];
         if state.frequency() < FREQUENCY_MAX {

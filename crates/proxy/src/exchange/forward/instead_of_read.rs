@@ -1,5 +1,5 @@
-//! A response that is on the disk of this node, asked of another node that has it in memory, while
-//! the disk is busy.
+//! A response that is on the disk of this node, or its content, asked of another node that has it
+//! in memory, while the disk is busy.
 //!
 //! The other node answers from its store or not at all. The request leads no others and waits for
 //! none: each of them costs the other node a hit. If no response comes, the transaction is again
@@ -17,16 +17,28 @@ use std::sync::Arc;
 use weir_net::http::ClientStream;
 use weir_policy::{Missing, Phase};
 
+/// What there is of it in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum InMemory {
+    /// Nothing, and what would be found missing if the disk had nothing, either.
+    Nothing(Missing),
+    /// Its head, by which it was chosen.
+    Head,
+}
+
 /// Sends the request to `next_hop`, another node; `false` if the response is to be read after all.
 pub(crate) async fn run(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     next_hop: NextHop,
-    missing: Missing,
+    in_memory: InMemory,
 ) -> bool {
     let (before, settings) = (exchange.tx, Arc::clone(&exchange.settings));
     let now = exchange.worker.now();
-    let plan = fast::missing(&mut exchange.tx, &settings, now, missing);
+    let plan = match in_memory {
+        InMemory::Nothing(missing) => fast::missing(&mut exchange.tx, &settings, now, missing),
+        InMemory::Head => fast::plan_of(&exchange.tx.lost(now)),
+    };
     let is_forwarded = matches!(plan, Plan::Forward { .. });
     if is_forwarded && ask(stream, exchange, &next_hop).await {
         return true;

@@ -1,9 +1,9 @@
-//! What a node has on disk and not in memory: with `extended-lard`, while the disk is busy, a node
-//! that has it in memory is asked for it.
+//! What a node has on disk and not in memory, or only the head of in memory: with `extended-lard`,
+//! while the disk is busy, a node that has it in memory is asked for it.
 
 use crate::digests::{ask_often, wait_for_round};
 use crate::nodes::{Nodes, fresh, start_node_with};
-use crate::support::{Head, PATIENCE, RawClient, Response};
+use crate::support::{Head, PATIENCE, RawClient, Response, Running};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Condvar, Mutex};
@@ -253,6 +253,79 @@ fn response_on_a_busy_disk_is_asked_of_its_first_node_if_none_is_known_to_have_i
     }
     let lateral = Metric::NodeChoices(RouteChoice::Lateral);
     assert_eq!(cluster.nodes[0].count(lateral), 2);
+    gate.open();
+    assert_eq!(waiting.read_response().status(), 200);
+}
+
+/// A response of 300 KB: its content does not come with its head.
+fn large(head: &Head, _: &[u8]) -> Vec<u8> {
+    let path = head.start_line().split(' ').nth(1).expect("a target");
+    let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: 300000\r\n\r\n";
+    let content = path.bytes().cycle().take(300_000);
+    head.bytes().chain(content).collect()
+}
+
+/// The node answers a HEAD.
+fn ask_for_head(node: &Running, path: &str) {
+    let mut client = node.client();
+    client.send(format!("HEAD {path} HTTP/1.1\r\nHost: a.example\r\n\r\n"));
+    assert_eq!(client.read_head().status(), 200);
+}
+
+#[test]
+fn content_on_a_busy_disk_whose_head_is_in_memory_is_asked_of_its_first_node() {
+    let (gate, arrived) = Gate::new();
+    let answer = posts_held_by(gate);
+    let mut cluster =
+        Nodes::start(
+            move |head, content| match head.start_line().starts_with("GET ") {
+                true => large(head, content),
+                false => answer(head, content),
+            },
+        );
+    let path = cluster.path_of(1);
+    let disk = tempfile::tempdir().expect("a folder");
+    restart_first(&mut cluster, disk.path());
+    // the first node stores it as well, while it is alone
+    cluster.nodes[0].reload(|config| config.cluster.members.truncate(1));
+    let whole = cluster.get(0, &path).text();
+    assert_eq!((whole.len(), cluster.asked(&path)), (300_000, 2));
+    cluster.nodes[0].wait_for_at_least(Metric::DiskStored, 1);
+    restart_first(&mut cluster, disk.path());
+    for node in &cluster.nodes {
+        node.reload(|config| config.cluster.policy = PolicyKind::ExtendedLard);
+    }
+    let first = &cluster.nodes[0];
+    ask_for_head(first, &path);
+    assert_eq!(first.count(Metric::StoreEntries), 1);
+    assert!(first.count(Metric::StoreUsedBytes) < 100_000);
+    let mut waiting = wait_at_origin(&cluster, &arrived);
+    let lateral = Metric::NodeChoices(RouteChoice::Lateral);
+    let response = cluster.get(0, &path);
+    assert!(response.text() == whole);
+    let asked = status(&response);
+    assert!(asked.starts_with("weir;hit"), "{asked}");
+    assert!(asked.ends_with(";detail=on-peer"), "{asked}");
+    assert_eq!(first.count(lateral), 1);
+    // for a part of it, too; and a head needs no content
+    let range = format!("GET {path} HTTP/1.1\r\nHost: a.example\r\nRange: bytes=7-8\r\n\r\n");
+    let part = first.client().ask(range);
+    assert_eq!((part.status(), part.text()), (206, whole[7..9].to_owned()));
+    assert_eq!(first.count(lateral), 2);
+    ask_for_head(first, &path);
+    assert_eq!((first.count(lateral), cluster.asked(&path)), (2, 2));
+    // a node that has it no more: it is read here
+    let purged = cluster.nodes[1].purge_at(PurgeReach::ThisNode, PurgeCall::All);
+    assert!(purged.is_ok(), "{purged:?}");
+    let response = cluster.get(0, &path);
+    assert!(response.text() == whole);
+    let read = status(&response);
+    assert_eq!(read.matches("weir;").count(), 1, "{read}");
+    assert!(
+        read.starts_with("weir;hit") && read.ends_with(";detail=disk"),
+        "{read}"
+    );
+    assert_eq!(cluster.asked(&path), 2);
     gate.open();
     assert_eq!(waiting.read_response().status(), 200);
 }

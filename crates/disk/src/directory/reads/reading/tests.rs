@@ -4,13 +4,21 @@ use crate::disk::assemble_stepped;
 use crate::files::simulated::{Fault, Plan, SimulatedFiles};
 use crate::files::{Files, SystemFiles};
 use crate::{BodyBlock, DirectoryConfig, Disk, DiskConfig, LoadedRecord, NewRecord};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use weir_policy::Digest;
 use weir_policy::page_cache::WINDOW_LOOKS;
 
 /// Content of one of the responses: around the sizes where a read takes one page more.
-const LENGTHS: [usize; 9] = [1, 15, 3000, 4096, 4097, 9999, 20_000, 65_536, 70_000];
+const LENGTHS: [usize; 12] = [
+    1, 15, 3000, 4096, 4097, 9999, 20_000, 65_536, 70_000, COMES_MAX, LONGER, 250_000,
+];
+
+/// The longest content that a read of a device brings with its record.
+const COMES_MAX: usize = 192 * 1024;
+
+const LONGER: usize = COMES_MAX + 1;
 
 /// One that lies in extents of its own.
 const LARGE: usize = 300_000;
@@ -121,6 +129,18 @@ impl Store {
         }
     }
 
+    fn key_of(len: usize) -> u64 {
+        let place = LENGTHS.iter().position(|it| *it == len);
+        place.expect("a stored length") as u64
+    }
+
+    /// Reads that `what` waits for.
+    fn reads_of(&self, what: impl FnOnce()) -> u64 {
+        let before = self.disk.usage().waited_reads;
+        what();
+        self.disk.usage().waited_reads - before
+    }
+
     fn brought_bytes(&self) -> u64 {
         let counters = &self.directory.counters;
         counters.passed_bytes() - self.disk.usage().written_bytes
@@ -195,11 +215,11 @@ fn concurrent_reads_each_return_their_own_response() {
             .into_iter()
             .map(|loaded| {
                 let loaded = loaded.unwrap();
-                // the two longest have to be read by their extents
+                // the longest have to be read by their extents
                 let key = loaded.key.0;
                 let is_short = LENGTHS
                     .get(usize::try_from(key - 1).unwrap())
-                    .is_some_and(|len| *len <= 65_536);
+                    .is_some_and(|len| *len <= COMES_MAX);
                 assert_eq!(is_right(&loaded), is_short.then_some(true), "{key}");
                 key
             })
@@ -252,6 +272,123 @@ fn direct_reads_bring_nothing_into_the_page_cache() {
     store.go(ReadPath::Through);
     store.read_all();
     assert!(store.brought_bytes() > LARGE as u64);
+}
+
+#[test]
+fn content_of_192_kib_comes_with_its_record_by_one_read_and_more_by_its_extents() {
+    let (store, _) = Store::simulated();
+    store.go(ReadPath::Past);
+    let check = |len, comes| {
+        let load = || store.load(Store::key_of(len)).unwrap();
+        assert_eq!(load().inline.is_some(), comes, "{len}");
+        let reads = store.reads_of(|| drop(load()));
+        assert_eq!(reads, 1, "{len}");
+    };
+    check(20_000, true);
+    check(70_000, true);
+    check(COMES_MAX, true);
+    check(LONGER, false);
+    check(250_000, false);
+}
+
+#[test]
+fn content_above_64_kib_that_the_page_cache_has_is_left_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let files: Arc<dyn Files> = Arc::new(SystemFiles);
+    let store = Store::filled(&files, directory.path());
+    store.go(ReadPath::Through);
+    let check = |len, comes| {
+        let key = Store::key_of(len);
+        let extents = store.load(key).unwrap().extents;
+        block_on(extents[0].read_whole(BLOCK)).unwrap();
+        let mut loaded = None;
+        let reads = store.reads_of(|| loaded = store.load(key).ok());
+        assert_eq!(reads, 0, "{len}");
+        assert_eq!(loaded.unwrap().inline.is_some(), comes, "{len}");
+        assert!(extents[0].begins_in_page_cache(), "{len}");
+    };
+    check(65_536, true);
+    check(70_000, false);
+}
+
+#[test]
+fn read_brings_three_chunks_at_most_and_none_behind_those_that_are_wanted() {
+    let (store, _) = Store::simulated();
+    store.go(ReadPath::Past);
+    let loaded = store.load(Store::key_of(250_000)).unwrap();
+    let (extent, whole) = (&loaded.extents[0], content(Store::key_of(250_000), 250_000));
+    // one read each, the header with the first
+    for (at, to, end) in [
+        (0, 1, 65_536),
+        (0, 65_537, 131_072),
+        (1, 250_000, 196_608),
+        (65_535, 65_536, 65_536),
+        (65_536, 65_536, 131_072),
+        (131_073, 250_000, 250_000),
+        (249_999, 250_000, 250_000),
+    ] {
+        let mut read = None;
+        let reads = store.reads_of(|| read = block_on(extent.read_up_to(at, to)).ok());
+        let begin = usize::try_from(at).unwrap();
+        assert_eq!(
+            (&*read.unwrap(), reads),
+            (&whole[begin..end], 1),
+            "{at}-{to}"
+        );
+    }
+    assert_eq!(
+        block_on(extent.read_up_to(250_000, 250_001)),
+        Err(ReadError::Gone)
+    );
+}
+
+const BLOCK: NonZeroUsize = NonZeroUsize::new(60_000).unwrap();
+
+#[test]
+fn whole_extent_is_one_read_in_blocks_of_the_wanted_size() {
+    let (store, _) = Store::simulated();
+    for read_path in [ReadPath::Past, ReadPath::Through] {
+        store.go(read_path);
+        for len in [1, COMES_MAX, 250_000] {
+            let key = Store::key_of(len);
+            let loaded = store.load(key).unwrap();
+            let mut blocks = None;
+            let reads = store.reads_of(|| {
+                blocks = block_on(loaded.extents[0].read_whole(BLOCK)).ok();
+            });
+            let blocks = blocks.unwrap();
+            assert!(reads <= 1 && blocks.iter().all(|block| block.len() <= BLOCK.get()));
+            assert!(blocks.concat() == *content(key, len), "{len}");
+        }
+    }
+}
+
+#[test]
+fn damage_ends_a_read_before_it_and_fails_one_of_the_whole() {
+    let (store, files) = Store::simulated();
+    store.go(ReadPath::Past);
+    let key = Store::key_of(250_000);
+    let loaded = store.load(key).unwrap();
+    let (extent, whole) = (&loaded.extents[0], content(key, 250_000));
+    let reference = &extent.source.reference;
+    let begin = u64::from(reference.at) + crate::format::extent_header_bytes(reference.len);
+    let at = usize::try_from(begin).unwrap() + 100_000;
+    let segments = files.paths().into_iter();
+    for path in segments.filter(|path| path.extension().is_some_and(|it| it == "seg")) {
+        let flip = |bytes: &mut Vec<u8>| {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= 1;
+            }
+        };
+        files.damage(&path, flip).unwrap();
+    }
+    let read = block_on(extent.read_up_to(0, 250_000)).unwrap();
+    assert!(*read == whole[..65_536]);
+    let read = block_on(extent.read_up_to(65_536, 250_000));
+    assert_eq!(read, Err(ReadError::Damaged));
+    assert_eq!(block_on(extent.read_whole(BLOCK)), Err(ReadError::Damaged));
+    let read = block_on(extent.read_up_to(131_072, 250_000)).unwrap();
+    assert!(*read == whole[131_072..]);
 }
 
 #[test]
