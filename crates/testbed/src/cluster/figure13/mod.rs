@@ -285,8 +285,8 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_the_whole_content_is_80_mib() {
+    fn memory_of_the_whole_content_is_88_mib() {
         let memory = NodeMemory::for_content(1_015_000_000);
-        assert_eq!((memory.group_mib, memory.cache_mib), (80, 40));
+        assert_eq!((memory.group_mib, memory.cache_mib), (88, 40));
     }
 }
