@@ -44,6 +44,8 @@ const KNOWN: &[Need] = &[
     ("go", "golang-go"),
     ("python3", "python3"),
     ("pip3", "python3-pip"),
+    // promtool comes with it
+    ("prometheus", "prometheus"),
 ];
 
 /// Where daemons, Go and services of c-icap are kept; not all of it is on every `PATH`.

@@ -71,7 +71,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(1);
 
 const ENDPOINTS: &str = "\
 GET  /healthz              200 `ok`, or 503 `draining`
-GET  /metrics              numbers, in the OpenMetrics text format
+GET  /metrics              numbers, for Prometheus or as OpenMetrics, by `Accept`
 GET  /connections          how connections are used: a table, or JSON with ?format=json or Accept: application/json
 GET  /config               the effective configuration, TOML
 GET  /modules              the modules in force: a table, or JSON with ?format=json or Accept: application/json
@@ -315,10 +315,17 @@ async fn healthz(State(control): Proxy) -> Response {
     }
 }
 
-async fn metrics(State(control): Proxy) -> Response {
+async fn metrics(State(control): Proxy, headers: HeaderMap) -> Response {
+    let format = exposition::Format::accepted(&headers);
     let (modules, parents) = (control.modules(), control.parents());
-    match exposition::write(control.metrics(), modules, parents, control.cluster()) {
-        Ok(body) => of_type(StatusCode::OK, exposition::CONTENT_TYPE, body),
+    match exposition::write(
+        format,
+        control.metrics(),
+        modules,
+        parents,
+        control.cluster(),
+    ) {
+        Ok(body) => of_type(StatusCode::OK, format.content_type(), body),
         Err(error) => text(
             StatusCode::INTERNAL_SERVER_ERROR,
             format!("cannot write the metrics: {error}\n"),

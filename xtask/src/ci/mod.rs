@@ -20,10 +20,10 @@ use xtask::failure::{During, Failure};
 use xtask::{filters, need, root};
 
 /// Programs without which a test cannot do its work: a real origin, a real client, an ICAP server
-/// and an ICAP client, a front end, what lists the members of a cluster, the list of files for
-/// `tidy`, file systems that are full, broken or frozen, networks and mounts of the test's own,
-/// what runs the programs of `docs/`, and terminals.
-const PROGRAMS: [&str; 20] = [
+/// and an ICAP client, a front end, what lists the members of a cluster, what reads metrics, the
+/// list of files for `tidy`, file systems that are full, broken or frozen, networks and mounts of
+/// the test's own, what runs the programs of `docs/`, and terminals.
+const PROGRAMS: [&str; 21] = [
     "nginx",
     "curl",
     "c-icap",
@@ -44,6 +44,7 @@ const PROGRAMS: [&str; 20] = [
     "python3",
     "tmux",
     "pip3",
+    "prometheus",
 ];
 
 /// What a step hands back: a remark for the table.

@@ -1,6 +1,7 @@
 //! What the operator sees and does, over the admin interface.
 
 mod heavy_hitters;
+mod prometheus;
 
 use crate::support::{Config, Curl, Nginx, Weir};
 use std::process::Command;

@@ -1,10 +1,15 @@
-//! The numbers as OpenMetrics text, which Prometheus reads.
+//! The numbers as OpenMetrics text, which Prometheus reads, or in its own older text format.
 //!
 //! Labels are the closed sets of `weir-measure`, names of modules and their numbers, and of members
 //! of a cluster, which have a limit, and configured parents: the size of the answer does not depend
 //! on what clients send.
 
+mod format;
+mod text;
+
 use std::fmt;
+
+pub(super) use format::Format;
 
 use crate::cluster::report::{ClusterReport, MEMBER_STATES, MemberReport};
 use crate::modules::report::ModuleReport;
@@ -19,13 +24,12 @@ use weir_measure::{
     Snapshot, octave_limit_us,
 };
 
-pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
 const RESPONSE_TIME: &str = "weir_response_time";
 const HOLD_TIME: &str = "weir_hand_off_hold";
 
 /// The whole answer to `/metrics`.
 pub(super) fn write(
+    format: Format,
     snapshot: Snapshot,
     modules: Vec<ModuleReport>,
     parents: Vec<ParentReport>,
@@ -38,7 +42,10 @@ pub(super) fn write(
     registry.register_collector(Box::new(MemberNumbers(cluster)));
     let mut text = String::with_capacity(32 << 10);
     encode(&mut text, &registry)?;
-    Ok(text)
+    Ok(match format {
+        Format::OpenMetrics => text,
+        Format::Text => text::of_open_metrics(&text),
+    })
 }
 
 #[derive(Debug)]
@@ -261,7 +268,8 @@ mod tests {
         counters.record_response_time(Source::Store, 3);
         counters.record_response_time(Source::Store, 1_000_000_000);
         counters.record_hold_time(3);
-        write(Snapshot::sum([&counters]), Vec::new(), Vec::new(), None).expect("written")
+        let snapshot = Snapshot::sum([&counters]);
+        write(Format::OpenMetrics, snapshot, Vec::new(), Vec::new(), None).expect("written")
     }
 
     #[test]

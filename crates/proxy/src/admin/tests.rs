@@ -357,7 +357,7 @@ fn each_endpoint_answers_with_its_status_and_media_type() {
         check(request, 200, &[media_type, part]);
     }
     check(
-        "GET /metrics HTTP/1.1",
+        "GET /metrics HTTP/1.1\nAccept: application/openmetrics-text",
         200,
         &[
             "application/openmetrics-text",
@@ -365,6 +365,14 @@ fn each_endpoint_answers_with_its_status_and_media_type() {
             "\nweir_parent_requests_total{parent=\"http://10.0.0.1:3128\",kind=\"sibling\",outcome=\"missed\"} 5\n",
             "\nweir_module_metric{module=\"ads\",metric=\"removed\"} 7\n",
             "\n# EOF\n",
+        ],
+    );
+    check(
+        "GET /metrics HTTP/1.1",
+        200,
+        &[
+            "text/plain; version=0.0.4",
+            "\n# TYPE weir_panics_total counter\nweir_panics_total 1\n",
         ],
     );
 }
