@@ -52,6 +52,8 @@ pub(crate) struct Start<'a> {
     pub(crate) runtime: Option<&'a Path>,
     /// Where it writes its output; `None`: to a file.
     pub(crate) terminal: Option<&'a Terminal>,
+    /// More variables of its environment.
+    pub(crate) variables: &'a [(&'a str, &'a str)],
 }
 
 /// Mounts a file system of 96 MiB.
@@ -95,6 +97,17 @@ impl Weir {
             config,
             &Start {
                 runtime: Some(runtime),
+                ..Start::default()
+            },
+        )
+    }
+
+    /// Starts one with more variables in its environment.
+    pub(crate) fn serve_in(config: &Config, variables: &[(&str, &str)]) -> Self {
+        Self::start(
+            config,
+            &Start {
+                variables,
                 ..Start::default()
             },
         )
@@ -195,6 +208,7 @@ impl Weir {
             .env_remove("RUST_BACKTRACE")
             // `weir purge` and `weir reload` find it there, and no other
             .env("XDG_RUNTIME_DIR", start.runtime.unwrap_or(folder.path()))
+            .envs(start.variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(stdout)
             .stderr(Stdio::piped())

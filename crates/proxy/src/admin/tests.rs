@@ -367,14 +367,6 @@ fn each_endpoint_answers_with_its_status_and_media_type() {
             "\n# EOF\n",
         ],
     );
-    check(
-        "GET /metrics HTTP/1.1",
-        200,
-        &[
-            "text/plain; version=0.0.4",
-            "\n# TYPE weir_panics_total counter\nweir_panics_total 1\n",
-        ],
-    );
 }
 
 #[test]

@@ -19,6 +19,7 @@ impl Service for Worker {
     }
 
     fn tick(&self) {
+        self.shared.heartbeats.beat(self.net().index());
         keep_ready(self);
         self.shared.hand_offs.expire();
         self.top.borrow_mut().tick();

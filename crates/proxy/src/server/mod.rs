@@ -13,5 +13,6 @@ pub mod on_disk;
 pub(crate) mod purge_log;
 pub(crate) mod run;
 pub(crate) mod secret_file;
+mod service_manager;
 pub(crate) mod signals;
 pub(crate) mod until_restart;

@@ -24,6 +24,7 @@ use crate::settings::hooks::Hooks;
 use crate::settings::login::Login;
 use crate::worker::core::Worker;
 use crate::worker::demand::{Background, Popularity, Refreshes};
+use crate::worker::heartbeats::Heartbeats;
 use crate::worker::jobs::Jobs;
 use crate::worker::shared::Shared;
 use arc_swap::ArcSwap;
@@ -351,6 +352,7 @@ pub(super) fn share(
         digests: Arc::default(),
         hand_offs: Arc::default(),
         jobs: Jobs::default(),
+        heartbeats: Heartbeats::new(workers),
         reloaded: watch::Sender::new(()),
         record,
         tops: Arc::new(Tops::new(workers, network.common_counters())),

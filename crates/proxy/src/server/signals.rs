@@ -1,7 +1,9 @@
 //! `SIGHUP`, `SIGTERM` and `SIGINT`.
 
 use crate::server::run::Proxy;
+use crate::server::service_manager;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
@@ -30,22 +32,34 @@ pub fn run_until_signalled(
 ) -> io::Result<Stopped> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
+        .enable_time()
         .build()?;
     let stopped = runtime.block_on(async {
         let mut hang_up = signal(SignalKind::hangup())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         ready(&proxy);
+        service_manager::ready(tell);
+        let shared = Arc::clone(proxy.control().shared());
+        let mut watch = pin!(service_manager::watch(&shared, tell));
         loop {
             tokio::select! {
-                _ = hang_up.recv() => match reload(&proxy).await {
-                    Ok(notes) => tell(&notes),
-                    Err(error) => tell(&format!("{error}\nthe config in force stays as it was")),
-                },
+                _ = hang_up.recv() => {
+                    service_manager::reloading(tell);
+                    match reload(&proxy).await {
+                        Ok(notes) => tell(&notes),
+                        Err(error) => {
+                            tell(&format!("{error}\nthe config in force stays as it was"));
+                        }
+                    }
+                    service_manager::ready(tell);
+                }
                 _ = terminate.recv() => break,
                 _ = interrupt.recv() => break,
+                () = &mut watch => {}
             }
         }
+        service_manager::stopping(tell);
         tell("stopping: what is under way may finish");
         let control = Arc::clone(proxy.control());
         let mut draining = tokio::task::spawn_blocking(move || control.drain());

@@ -3,5 +3,6 @@
 pub(crate) mod abandoned_waits;
 pub(crate) mod core;
 pub(crate) mod demand;
+pub(crate) mod heartbeats;
 pub(crate) mod jobs;
 pub(crate) mod shared;

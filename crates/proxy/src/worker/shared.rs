@@ -14,6 +14,7 @@ use crate::modules::own_work::OwnWork;
 use crate::settings::Settings;
 use crate::worker::abandoned_waits::AbandonedWaits;
 use crate::worker::demand::{Background, Popularity, Refreshes};
+use crate::worker::heartbeats::Heartbeats;
 use crate::worker::jobs::Jobs;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) digests: Arc<Digests>,
     /// What other threads have the first worker do.
     pub(crate) jobs: Jobs,
+    /// That workers turn.
+    pub(crate) heartbeats: Heartbeats,
     /// Tells workers that the settings were replaced.
     pub(crate) reloaded: watch::Sender<()>,
     /// Gets a row for every request that has ended, if there is a recorder.

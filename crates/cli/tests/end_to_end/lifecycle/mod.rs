@@ -3,4 +3,5 @@
 mod drain;
 mod module_process;
 mod reload;
+mod service_manager;
 mod start;

@@ -1,7 +1,7 @@
 //! The text format of Prometheus, 0.0.4, out of OpenMetrics 1.0.
 //!
-//! The values are the same, line by line. A counter's name of a family ends in `_total` there, units
-//! are in names alone, and there is no mark at the end.
+//! The values are the same, line by line. The name of a family of counters ends in `_total` there,
+//! units are in names alone, and there is no mark at the end.
 
 /// The same numbers in the older format.
 pub(super) fn of_open_metrics(text: &str) -> String {
