@@ -285,8 +285,10 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_the_whole_content_is_88_mib() {
+    fn memory_for_the_whole_content_is_64_mib_beside_that_of_the_process() {
         let memory = NodeMemory::for_content(1_015_000_000);
-        assert_eq!((memory.group_mib, memory.cache_mib), (88, 40));
+        assert_eq!(memory.cache_mib, 64);
+        assert_eq!(memory.group_mib(NodeKind::Weir), 136);
+        assert_eq!(memory.group_mib(NodeKind::Nginx), 80);
     }
 }

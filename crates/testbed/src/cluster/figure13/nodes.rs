@@ -189,7 +189,7 @@ pub(super) fn start(
         content::drop_from_page_cache(&content)?;
         let limits = Limits::make(
             &format!("figure13-{name}"),
-            setup.memory.group_mib,
+            setup.memory.group_mib(kind),
             &content,
         )?;
         // counted from here on

@@ -32,7 +32,7 @@ pub(super) fn render(record: &Record) -> String {
     let mut out = format!(
         "{}\\\n{} rounds of {} s, seed {}; nodes and front end on core {}, clients and origin on \
          core {}\\\n{}: {} requests on {} connections for {} targets of {:.0} MB; each node with \
-         {} MiB, of which weir caches in {} MiB, and {} reads a second\n\n",
+         {} MiB for content, in a group of {} MiB (nginx: {} MiB), and {} reads a second\n\n",
         markdown::origin(record, "\\\n"),
         settings.rounds,
         settings.seconds,
@@ -44,8 +44,9 @@ pub(super) fn render(record: &Record) -> String {
         trace.connections,
         trace.targets,
         ratio(trace.content_bytes, 1_000_000),
-        memory.group_mib,
         memory.cache_mib,
+        memory.group_mib(NodeKind::Weir),
+        memory.group_mib(NodeKind::Nginx),
         settings.reads,
     );
     markdown::versions(&mut out, record);
@@ -277,7 +278,7 @@ mod tests {
             "host":{"cpu":"c","cores":2,"kernel":"6","load_average":"0","memory_kib":"1"},
             "settings":{"figure":13,"nodes":[6],"systems":[],"kinds":["weir"],"http":["1.0","persistent"],
             "rounds":1,"scale":1.0,"fill":1,"seconds":1,"reads":40,"seed":1,"weir":null},
-            "cores":{"server":0,"load":1},"memory":{"group_mib":80,"cache_mib":64},"runs":[],
+            "cores":{"server":0,"load":1},"memory":{"cache_mib":64},"runs":[],
             "trace":{"name":"t","requests":1,"connections":1,"targets":1,"content_bytes":1}}"#,
         )
         .expect("a record");
