@@ -5,6 +5,7 @@ mod live_cluster;
 use super::{CLIENT, WAIT_MAX};
 use live_cluster::{A, B, Client, Cluster, FRONT_END, TARGETS, Target};
 use std::time::Instant;
+use weir_net::raise_descriptor_limit;
 use xtask::namespace::is_permitted;
 
 /// Moves that each connection makes.
@@ -48,6 +49,8 @@ fn thousand_pipelined_connections_move_five_times_each_between_live_nodes_with_e
     if !is_permitted() {
         return;
     }
+    // more than the usual one
+    assert!(raise_descriptor_limit().is_none_or(|limit| limit > 2 * CONNECTIONS as u64));
     let cluster = Cluster::start();
     let connect = |_| Moving {
         client: cluster.connect(CLIENT),
