@@ -12,7 +12,7 @@ use weir_bench::origin::ResponseSpec;
 enum Member {
     /// Connected; has not sent its request.
     Idle(TcpStream),
-    Reading(Transfer),
+    Reading(Box<Transfer>),
     Whole,
     Failed(String),
 }
@@ -62,7 +62,7 @@ impl ClientGroup {
             let before = std::mem::replace(member, Member::Whole);
             *member = match before {
                 Member::Idle(stream) => match Transfer::ask(stream, &spec(number)) {
-                    Ok(transfer) => Member::Reading(transfer),
+                    Ok(transfer) => Member::Reading(Box::new(transfer)),
                     Err(error) => Member::Failed(format!("cannot ask: {}", error.kind())),
                 },
                 other => other,
