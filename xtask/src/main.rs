@@ -24,7 +24,7 @@ usage: cargo xtask <chore>
   tables                   write the tables of documents anew, from the newest records
   need PROGRAM...          make sure that programs are installed (Debian packages)
   filters [rust-go|probes|coraza] build the proxy-wasm filters of tests and benchmark under target/filters, and print their paths
-  BENCHMARK [options]      peers, instructions, extend, cluster, uneven, store-bench, memory, sim-bench, scale, bench-speed: weir beside other programs, see BENCHMARK --help
+  BENCHMARK [options]      peers, instructions, extend, cluster, uneven, store-bench, memory, sim-bench, scale, bench-speed, dashboard: weir beside other programs, see BENCHMARK --help
   oracles --data DIR       import the traces in DIR, and compare with the figures in its README.md
       --weir FILE          the program to ask (default: it is built)
 ";
@@ -51,7 +51,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         ("filters", _) => filters::run(rest),
         (
             "peers" | "instructions" | "extend" | "cluster" | "uneven" | "memory" | "store-bench"
-            | "sim-bench" | "scale" | "bench-speed" | "modules" | "tables",
+            | "sim-bench" | "scale" | "bench-speed" | "dashboard" | "modules" | "tables",
             _,
         ) => testbed::run(arguments),
         ("oracles", _) => oracles::run(rest),

@@ -5,8 +5,9 @@
 //! instructions; `extend` is about what modules cost, `cluster` about several weirs that share what
 //! they store, `uneven` about links that do not match, `store-bench` about stores on disk, `memory`
 //! about a slow disk, `sim-bench` about the simulator, `scale` about simulated networks of many
-//! caches, `bench-speed` about `weir bench` itself; `modules` counts the code of modules; `tables`
-//! writes tables of documents from records. `cargo xtask` starts this program: it is built in
+//! caches, `bench-speed` about `weir bench` itself, `dashboard` about the page of the admin
+//! interface; `modules` counts the code of modules; `tables` writes tables of documents from
+//! records. `cargo xtask` starts this program: it is built in
 //! release, or it would be what is measured.
 
 mod client;
@@ -76,6 +77,8 @@ enum Command {
     BenchSpeed(CommandLine<speed::Options>),
     /// How much code the modules of `weir` take, beside the paper's Table 4
     Modules(CommandLine<tables::modules::Options>),
+    /// What the page of the admin interface and `/top` cost: CPU time of a hit, in turn
+    Dashboard(CommandLine<peers::dashboard::Options>),
     /// Write the tables of documents anew, from the newest records
     Tables,
     /// The origin of the benchmarks
@@ -142,6 +145,9 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
         Command::Memory(options) => benchmark::run::<memory::Figures>(options, arguments),
         Command::SimBench(options) => benchmark::run::<sim::Figures>(options, arguments),
         Command::Scale(options) => benchmark::run::<sim::scale::Figures>(options, arguments),
+        Command::Dashboard(options) => {
+            benchmark::run::<peers::dashboard::Figures>(options, arguments)
+        }
         Command::BenchSpeed(options) => benchmark::run::<speed::Figures>(options, arguments),
         Command::Modules(options) => benchmark::run::<tables::modules::Figures>(options, arguments),
         Command::Tables => tables::run(),
@@ -187,6 +193,7 @@ mod tests {
              --out r.json --parts hits,memory --made 2000 --memory 160000 --streamed 3000",
             "scale --requests 1000 --nodes 1,1024 --sample 4 --seed 7 --weir w --out r.json",
             "bench-speed --parts hits,robots --seconds 4 --rounds 5",
+            "dashboard --seconds 5 --pairs 3 --out r.json",
             "modules --record r.json",
             "tables",
         ] {

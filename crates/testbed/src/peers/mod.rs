@@ -11,6 +11,7 @@
 //! that fails a check stays in the record with the reason and out of the table.
 
 mod cells;
+pub(crate) mod dashboard;
 mod rounds;
 mod run;
 pub(crate) mod scenario;

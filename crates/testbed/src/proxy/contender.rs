@@ -236,13 +236,15 @@ mod tests {
             "MEMORY_MIB",
             "MEMORY_BYTES",
             "DISK_MIB",
+            "TOP",
         ] {
             words.set(name, "1");
         }
         peers::scenario::set_store(&mut words, 75, true);
-        let tables: [&[Contender]; 8] = [
+        let tables: [&[Contender]; 9] = [
             &peers::CONTENDERS,
             &peers::scenario::CONTENDERS,
+            &peers::dashboard::CONTENDERS,
             &uneven::CONTENDERS,
             &store::CONTENDERS,
             &memory::CONTENDERS,
