@@ -468,6 +468,9 @@ table! {
     // --- rules of the operator -------------------------------------------------------------------
     /// Requests that a rule of the operator has denied (`rule[].deny`).
     RuleDenied, Counter, "weir_rule_denied_total", "requests";
+    /// Seconds that responses were held back as a rule of the operator limits how fast clients are
+    /// sent them (`rule[].rate`), all of them together.
+    RuleLimited, Counter, "weir_rule_limited_seconds_total", "seconds";
     /// Requests that a stored response answers because a rule of the operator departs from RFC
     /// 9111, by how.
     RuleDeviations(what: RuleDeviation), Counter, "weir_rule_deviations_total", "requests";

@@ -138,7 +138,7 @@ impl Settings {
             routes: Mutex::new(routes),
             hops,
             hierarchy: Hierarchy::new(&config, RandomState::new().hash_one(0_u8)),
-            abort: compile_abort(&config.fetch),
+            abort: compile_abort(&config.fetch, config.fetch.abort),
             read_ahead: config.fetch.read_ahead.0,
             read_aheads: read_aheads_of(&config),
             via_lines: ["1.0", "1.1"]
@@ -306,7 +306,13 @@ impl Settings {
 
     /// Whether connections to one next hop may be used with one read-ahead and then with another.
     pub(crate) fn read_aheads_differ(&self) -> bool {
-        !self.read_aheads.is_empty()
+        !self.read_aheads.is_empty() || self.operator_rules.may_set_read_ahead()
+    }
+
+    /// What decides by `kind` whether a fetch without readers continues, with the numbers of the
+    /// configuration.
+    pub(crate) fn abort_by(&self, kind: AbortKind) -> AbortPolicy {
+        compile_abort(&self.config.fetch, kind)
     }
 
     /// Whether `client` may use a listener of `mode`. Gateways are for everybody.
@@ -414,8 +420,8 @@ fn read_aheads_of(config: &Config) -> Vec<ReadAhead> {
     config.routes.iter().map(read_ahead).collect()
 }
 
-fn compile_abort(fetch: &config::Fetch) -> AbortPolicy {
-    match fetch.abort {
+fn compile_abort(fetch: &config::Fetch, kind: AbortKind) -> AbortPolicy {
+    match kind {
         AbortKind::Stop => AbortPolicy::Stop,
         AbortKind::Finish => AbortPolicy::Finish,
         AbortKind::Squid => AbortPolicy::Squid {

@@ -8,12 +8,15 @@
 mod client_flow;
 mod first_window;
 mod next_hop_flow;
+mod send_rate;
 pub(crate) mod socket;
 mod tcp_info;
 
 pub use client_flow::ClientFlow;
 pub use first_window::{LOOK_MS, first_window};
 pub use next_hop_flow::{NextHopFlow, after_connect, before_connect};
+pub(crate) use send_rate::Pacing;
+pub use send_rate::SendRate;
 pub use tcp_info::{tcp_info, unacknowledged_bytes};
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::disconnect::{Disconnect, DisconnectSource};
 use super::double::DoubleResponse;
 use super::http1::Http1Response;
 use crate::filter::{ContentFilter, SentFilter};
+use crate::flow::{Pacing, SendRate};
 use std::borrow::Cow;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -19,6 +20,7 @@ pub struct ResponseSender<'c> {
     filter: Option<Box<SentFilter>>,
     hop_lines: Option<HopLines>,
     left_out: FieldNames,
+    pacing: Pacing,
 }
 
 /// Appends field lines, each with CRLF, to a final head that has all others but those of the
@@ -40,6 +42,7 @@ impl<'c> ResponseSender<'c> {
             filter: None,
             hop_lines: None,
             left_out: FieldNames::NONE,
+            pacing: Pacing::NONE,
         }
     }
 
@@ -50,6 +53,7 @@ impl<'c> ResponseSender<'c> {
             filter: None,
             hop_lines: None,
             left_out: FieldNames::NONE,
+            pacing: Pacing::NONE,
         }
     }
 
@@ -58,6 +62,17 @@ impl<'c> ResponseSender<'c> {
     /// once the filter has taken them; there is no trailer section.
     pub fn set_filter(&mut self, filter: Box<dyn ContentFilter>) {
         self.filter = Some(Box::new(SentFilter::new(filter)));
+    }
+
+    /// Limits how fast content leaves. Heads do not count, and do not wait.
+    pub fn set_rate(&mut self, rate: Box<dyn SendRate>) {
+        self.pacing.set(rate);
+    }
+
+    /// Whether content waits for its rate, and not for the client.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        self.pacing.is_held_back()
     }
 
     /// Has the final head end with `lines`: fields for the client at the other end of this
@@ -115,11 +130,15 @@ impl<'c> ResponseSender<'c> {
     ) -> Poll<io::Result<usize>> {
         let end = end.map(|end| self.kept(end));
         let end = end.as_deref();
+        let pacing = &mut self.pacing;
         match &mut self.filter {
-            None => {
+            None if pacing.is_unlimited() => {
                 of_kind!(Kind of &mut self.kind, response => response.poll_send(cx, content, end))
             }
-            Some(filter) => self.kind.poll_send_filtered(filter, cx, content, end),
+            None => self.kind.poll_send_paced(pacing, cx, content, end),
+            Some(filter) => self
+                .kind
+                .poll_send_filtered((filter, pacing), cx, content, end),
         }
     }
 
@@ -150,11 +169,20 @@ impl<'c> ResponseSender<'c> {
         offset: u64,
         length: u64,
     ) -> Poll<io::Result<usize>> {
-        match &mut self.kind {
+        let wanted = usize::try_from(length).unwrap_or(usize::MAX);
+        let Poll::Ready(permit) = self.pacing.poll_permit(cx, wanted) else {
+            return self.kind.poll_send_queued(cx);
+        };
+        let length = length.min(permit as u64);
+        let sent = match &mut self.kind {
             Kind::Http1(response) => response.poll_send_file(cx, file, offset, length),
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
+        };
+        if let Poll::Ready(Ok(bytes)) = sent {
+            self.pacing.sent(bytes);
         }
+        sent
     }
 
     /// Bounds the bytes that are accepted and not yet sent to the client: the read-ahead on this
@@ -257,11 +285,41 @@ impl<'c> ResponseSender<'c> {
 }
 
 impl Kind<'_> {
+    /// As [`ResponseSender::poll_send`], no faster than `pacing` permits.
+    fn poll_send_paced(
+        &mut self,
+        pacing: &mut Pacing,
+        cx: &mut Context<'_>,
+        content: &[&[u8]],
+        end: Option<&[u8]>,
+    ) -> Poll<io::Result<usize>> {
+        let all: usize = content.iter().map(|piece| piece.len()).sum();
+        let first = content.iter().find(|piece| !piece.is_empty());
+        let first = first.copied().unwrap_or_default();
+        let Poll::Ready(permit) = pacing.poll_permit(cx, first.len()) else {
+            return self.poll_send_queued(cx);
+        };
+        let piece = &first[..first.len().min(permit)];
+        let end = end.filter(|_| piece.len() == all);
+        let sent =
+            ready!(of_kind!(Kind of self, response => response.poll_send(cx, &[piece], end)))?;
+        pacing.sent(sent);
+        Poll::Ready(Ok(sent))
+    }
+
+    /// Sends what is queued, while content waits: the head need not wait for it.
+    fn poll_send_queued(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        while of_kind!(Kind of self, response => response.has_queued()) {
+            ready!(of_kind!(Kind of self, response => response.poll_send(cx, &[], None)))?;
+        }
+        Poll::Pending
+    }
+
     /// As [`ResponseSender::poll_send`], through a filter. The filter works first: as long as it
     /// puts out nothing, the head can be taken back.
     fn poll_send_filtered(
         &mut self,
-        filter: &mut SentFilter,
+        (filter, pacing): (&mut SentFilter, &mut Pacing),
         cx: &mut Context<'_>,
         content: &[&[u8]],
         end: Option<&[u8]>,
@@ -285,9 +343,7 @@ impl Kind<'_> {
                 || end.is_some() && !of_kind!(Kind of self, response => response.is_complete())
             {
                 let pieces = filter.pieces();
-                let sent = ready!(
-                    of_kind!(Kind of self, response => response.poll_send(cx, &pieces, end))
-                )?;
+                let sent = ready!(self.poll_send_paced(pacing, cx, &pieces, end))?;
                 filter.advance(sent);
             }
             if filter.is_whole() {

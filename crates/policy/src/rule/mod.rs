@@ -9,6 +9,7 @@
 //! bypass the cache ([`RuleSet::new`]).
 
 mod bits;
+mod client_rates;
 mod clients;
 mod fields;
 mod hidden;
@@ -22,6 +23,7 @@ mod set;
 mod spec;
 
 pub use bits::{Bits, RULES_MAX};
+pub use client_rates::{BURST_MS, ByteRate, CLIENT_RATES_MAX, ClientRates, RateGrant};
 pub use clients::CLIENT_NETS_MAX;
 pub use fields::{
     ChangeError, FIELDS_MAX, FieldRules, FieldRulesError, Message, VALUE_BYTES_MAX, Values,
@@ -37,5 +39,5 @@ pub use path::{
 };
 pub use preset::Preset;
 pub use reuse::{ERROR_LIFETIME_MAX, Reuse};
-pub use set::{Outcome, Place, RuleError, RuleSet, StoringRules};
-pub use spec::{Action, Actions, DENY_BYTES_MAX, Denial, RuleLifetime, RuleSpec};
+pub use set::{FetchingRules, Outcome, Place, RuleError, RuleSet, StoringRules};
+pub use spec::{Action, Actions, DENY_BYTES_MAX, Denial, RuleLifetime, RuleRate, RuleSpec};

@@ -5,6 +5,7 @@
 //! of rules that are left, and that have paths, a path is compared.
 
 use super::bits::{Bits, RULES_MAX};
+use super::client_rates::ByteRate;
 use super::clients::{CLIENT_NETS_MAX, ClientTable};
 use super::fields::FieldRules;
 use super::host_table::{HostTable, NameTable};
@@ -12,7 +13,8 @@ use super::ignored::RequestIgnored;
 use super::matchers::{ListenerPattern, Matchers, PATTERNS_MAX, StatusPattern};
 use super::path::{PathPattern, STARS_MAX};
 use super::reuse::Reuse;
-use super::spec::{Action, DENY_BYTES_MAX, Denial, RuleLifetime, RuleSpec};
+use super::spec::{Action, Actions, DENY_BYTES_MAX, Denial, RuleLifetime, RuleRate, RuleSpec};
+use crate::fetch::{AbortKind, ReadAhead};
 use crate::route::HostPattern;
 use alloc::boxed::Box;
 use alloc::format;
@@ -44,6 +46,8 @@ pub struct RuleSet {
     of_response: Bits,
     /// Rules that decide what is stored, and how long it is used.
     of_storing: Bits,
+    /// Those that decide how responses are fetched.
+    of_fetch: Bits,
 }
 
 /// Whence a request comes, beside its target.
@@ -71,6 +75,15 @@ pub struct Outcome<'r> {
     pub ignored: RequestIgnored,
     /// Changes of its head.
     pub request: Option<&'r FieldRules>,
+}
+
+/// What rules say of how a response is fetched, beside the settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FetchingRules {
+    /// How far a fetch may run ahead of its fastest reader.
+    pub read_ahead: Option<ReadAhead>,
+    /// What decides whether it continues without readers.
+    pub abort: Option<AbortKind>,
 }
 
 /// What rules say of storing a response and using it.
@@ -136,7 +149,8 @@ impl RuleSet {
             path_open: Bits::NONE,
             path_first: NameTable::default(),
             of_response: select(&rules, Matchers::is_of_response),
-            of_storing: of_storing(&rules),
+            of_storing: with_action(&rules, Action::is_of_storing),
+            of_fetch: with_action(&rules, Action::is_of_fetch),
             rules: Vec::new(),
         };
         for (index, rule) in rules.iter().enumerate() {
@@ -319,6 +333,53 @@ impl RuleSet {
         matched.any(|rule| self.rules[rule].actions.response.is_some())
     }
 
+    /// Whether a rule may say how far fetches run ahead.
+    #[must_use]
+    pub fn may_set_read_ahead(&self) -> bool {
+        let mut of_fetch = self.of_fetch.iter();
+        of_fetch.any(|rule| self.rules[rule].actions.read_ahead.is_some())
+    }
+
+    /// What rules say of fetching a response from this target. That depends on no client. `host`
+    /// and `path` as of [`RuleSet::matched`].
+    #[must_use]
+    pub fn fetching(&self, mode: ListenerMode, (host, path): (&[u8], &str)) -> FetchingRules {
+        if self.of_fetch.is_empty() {
+            return FetchingRules::default();
+        }
+        let of_mode = self.modes[mode as usize] & self.of_fetch;
+        let matched = self.matched(of_mode, host, path);
+        let actions = || matched.iter().map(|rule| &self.rules[rule].actions);
+        FetchingRules {
+            read_ahead: actions().find_map(|it| it.read_ahead),
+            abort: actions().find_map(|it| it.abort),
+        }
+    }
+
+    /// Whether one of the `matched` rules may limit how fast a response is sent.
+    #[must_use]
+    pub fn may_limit_rate(&self, matched: Bits) -> bool {
+        let mut matched = matched.iter();
+        matched.any(|rule| self.rules[rule].actions.rate.is_some())
+    }
+
+    /// How fast the client of a response is sent it by the `matched` rules, and the rule that says
+    /// so.
+    #[must_use]
+    pub fn rate(
+        &self,
+        matched: Bits,
+        status: u16,
+        content_type: &[u8],
+    ) -> Option<(usize, ByteRate)> {
+        let matched = self.with_response(matched, status, content_type);
+        let mut rates = matched.iter();
+        rates.find_map(|rule| match self.rules[rule].actions.rate? {
+            RuleRate::Limited(rate) => Some(Some((rule, rate))),
+            RuleRate::Off => Some(None),
+        })?
+    }
+
     /// The fields that the `matched` rules replace or remove in responses for their client: nothing
     /// of them is to come in front of the head or behind the content, either. Of rules for some
     /// statuses or types alone, too: which those are is not known in front of the head.
@@ -345,10 +406,11 @@ impl RuleSet {
     }
 }
 
-fn of_storing(rules: &[RuleSpec]) -> Bits {
+/// The rules that have such an action.
+fn with_action(rules: &[RuleSpec], is_such: fn(Action) -> bool) -> Bits {
     let rules = rules.iter().enumerate();
-    let stores = |rule: &RuleSpec| rule.actions.iter().any(Action::is_of_storing);
-    let selected = rules.filter(|(_, rule)| stores(rule));
+    let has = |rule: &RuleSpec| rule.actions.iter().any(is_such);
+    let selected = rules.filter(|(_, rule)| has(rule));
     selected.map(|(index, _)| index).collect()
 }
 
@@ -410,6 +472,21 @@ fn check(rules: &[RuleSpec]) -> Result<(), RuleError> {
     rules.iter().enumerate().try_for_each(check_rule)
 }
 
+/// What is for all clients, in a rule that is for some: the key, and the reason.
+fn shared_by_clients(matchers: &Matchers, actions: &Actions) -> Option<(&'static str, String)> {
+    let shared = |action: &Action| action.is_of_storing() || action.is_of_fetch();
+    let (key, action) = (matchers.of_client()?, actions.iter().find(shared)?);
+    let what = match action.is_of_fetch() {
+        true => "how a response is fetched",
+        false => "what is stored",
+    };
+    let reason = format!(
+        "`{}` decides {what}, which is for all clients: the rule cannot depend on `{key}`",
+        action.as_str()
+    );
+    Some((action.as_str(), reason))
+}
+
 fn check_rule((index, rule): (usize, &RuleSpec)) -> Result<(), RuleError> {
     let error =
         |key, reason: String, hint: &str| Err(RuleError::new(Some(index), key, reason, hint));
@@ -445,13 +522,8 @@ fn check_rule((index, rule): (usize, &RuleSpec)) -> Result<(), RuleError> {
         );
         return error(action.as_str(), reason, "make two rules of it");
     }
-    let of_storing = actions.iter().find(|action| action.is_of_storing());
-    if let (Some(key), Some(action)) = (matchers.of_client(), of_storing) {
-        let reason = format!(
-            "`{}` decides what is stored, which is for all clients: the rule cannot depend on `{key}`",
-            action.as_str()
-        );
-        return error(action.as_str(), reason, "make two rules of it");
+    if let Some((key, reason)) = shared_by_clients(matchers, actions) {
+        return error(key, reason, "make two rules of it");
     }
     let has_default = |status: &StatusPattern| STATUSES_STORED.iter().any(|it| status.matches(*it));
     if let Some(RuleLifetime::Default(_)) = actions.lifetime

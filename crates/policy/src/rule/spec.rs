@@ -1,8 +1,10 @@
 //! One rule as it is configured.
 
+use super::client_rates::ByteRate;
 use super::fields::FieldRules;
 use super::ignored::RequestIgnored;
 use super::matchers::Matchers;
+use crate::fetch::{AbortKind, ReadAhead};
 use alloc::boxed::Box;
 use weir_semantics::{DeltaSeconds, words};
 
@@ -39,6 +41,12 @@ pub struct Actions {
     pub request: Option<FieldRules>,
     /// Changes of the response for its client, behind the store and all modules.
     pub response: Option<FieldRules>,
+    /// How fast its client is sent it.
+    pub rate: Option<RuleRate>,
+    /// How far a fetch may run ahead of its fastest reader.
+    pub read_ahead: Option<ReadAhead>,
+    /// What decides whether a fetch without readers continues.
+    pub abort: Option<AbortKind>,
 }
 
 /// The freshness lifetime of responses.
@@ -48,6 +56,15 @@ pub enum RuleLifetime {
     Default(DeltaSeconds),
     /// Of all that are stored, whatever they say.
     Forced(DeltaSeconds),
+}
+
+/// How fast clients are sent responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleRate {
+    /// Each client so fast, over all its responses.
+    Limited(ByteRate),
+    /// As fast as they take it, whatever a later rule says.
+    Off,
 }
 
 /// Whether requests are denied.
@@ -77,6 +94,12 @@ words! {
         Request = "request",
         /// The response is changed for its client.
         Response = "response",
+        /// The response is sent no faster than this.
+        Rate = "rate",
+        /// A fetch runs ahead no further than this.
+        ReadAhead = "read_ahead",
+        /// A fetch without readers continues, or does not.
+        Abort = "abort",
     }
 }
 
@@ -87,10 +110,19 @@ impl Action {
         matches!(self, Self::Lifetime | Self::StaleFor)
     }
 
+    /// Whether it decides how a response is fetched, which may have readers of any client.
+    #[must_use]
+    pub const fn is_of_fetch(self) -> bool {
+        matches!(self, Self::ReadAhead | Self::Abort)
+    }
+
     /// Whether it is decided before there is a response.
     #[must_use]
     pub const fn is_of_request(self) -> bool {
-        !matches!(self, Self::Response | Self::Lifetime | Self::StaleFor)
+        !matches!(
+            self,
+            Self::Response | Self::Rate | Self::Lifetime | Self::StaleFor
+        )
     }
 }
 
@@ -106,6 +138,9 @@ impl Actions {
             Action::StaleFor => self.stale_for.is_some(),
             Action::Request => self.request.is_some(),
             Action::Response => self.response.is_some(),
+            Action::Rate => self.rate.is_some(),
+            Action::ReadAhead => self.read_ahead.is_some(),
+            Action::Abort => self.abort.is_some(),
         }
     }
 

@@ -38,7 +38,8 @@ pub use route::probe::Probe;
 pub use route::{HostPattern, PathPrefix, Route};
 pub(crate) use route::{balancing, parent};
 pub use rule::{
-    FieldChange, Rule, RuleLifetime, RuleListener, RuleMethod, RulePath, RuleStatus, RuleType,
+    ClientRate, FieldChange, Rule, RuleLifetime, RuleListener, RuleMethod, RulePath, RuleStatus,
+    RuleType,
 };
 pub use setting::Setting;
 pub use setting::invalid::Invalid;

@@ -9,6 +9,8 @@ use crate::log::request_log::ContentSource;
 use crate::log::words::write_cache_status;
 use crate::modules::module_answer::{ModuleAnswer, ModuleRefusal};
 use crate::request::answer::{Answer, reason_phrase};
+use crate::send::client_rate::ClientRate;
+use crate::send::heads::line_bytes;
 use crate::send::stored_piece::StoredPiece;
 use crate::worker::core::Worker;
 use std::future::poll_fn;
@@ -16,7 +18,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use weir_extend::LocalResponse;
+use weir_extend::{HeadFields, LocalResponse};
 use weir_measure::{Metric, ModuleFault};
 use weir_net::http::{ClientStream, ContentForm, ResponseSender};
 use weir_policy::rule::Values;
@@ -125,12 +127,32 @@ pub(crate) async fn begin_sent(
             form = ContentForm::Unsized;
         }
     }
+    limit_by_rules(response, exchange, (status, &head));
     change_by_rules(exchange, status, &mut head);
     begin(response, exchange, status, head, form);
     if exchange.is_hooked() {
         exchange.run_hooks().await;
     }
     Ok(())
+}
+
+/// Limits how fast a response with this head is sent, as rules of the operator say.
+fn limit_by_rules(
+    response: &mut ResponseSender<'_>,
+    exchange: &RequestState,
+    (status, head): (u16, &[u8]),
+) {
+    let (rules, matched) = (&exchange.settings.operator_rules, exchange.operator_rules);
+    if !rules.may_limit_rate(matched) {
+        return;
+    }
+    let fields = HeadFields::of_section(&head[line_bytes(head)..]);
+    let content_type = fields.get("content-type").unwrap_or_default();
+    if let Some(limit) = rules.rate(matched, status, content_type) {
+        let client = exchange.client.facts().peer.ip();
+        let rate = ClientRate::new(&exchange.worker, client, limit);
+        response.set_rate(Box::new(rate));
+    }
 }
 
 /// Changes the head of a response for its client, as rules of the operator say.
@@ -335,7 +357,13 @@ pub(crate) async fn send(
     let whole = poll_fn(|cx: &mut Context<'_>| {
         while !content.is_sent() || !response.is_complete() {
             match content.poll_send(response, cx) {
-                Poll::Pending => return deadline.poll_passed(cx).map(|()| false),
+                Poll::Pending => {
+                    // the client is not silent: it is not sent anything
+                    if response.is_held_back() {
+                        deadline.set(silence);
+                    }
+                    return deadline.poll_passed(cx).map(|()| false);
+                }
                 Poll::Ready(Err(_)) => return Poll::Ready(false),
                 Poll::Ready(Ok(count)) => {
                     sent += count as u64;

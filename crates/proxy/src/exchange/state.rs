@@ -31,9 +31,9 @@ use weir_measure::Metric;
 use weir_net::http::{HopLines, NextHopStream};
 use weir_policy::catalog::Refusal;
 use weir_policy::extension::Variant;
-use weir_policy::fetch::ReadAhead;
+use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_policy::route::DigestVersion;
-use weir_policy::rule::{Bits, Reuse};
+use weir_policy::rule::{Bits, FetchingRules, Reuse};
 use weir_policy::{Digest, Event, Forwarding, Missing, Phase, Phases, Rules, Serving, Transaction};
 use weir_semantics::{FieldNames, NamedFields, RequestDirectives, RequestFacts, Timestamp};
 use weir_store::{DiskVariants, ExpectedResponse, StoredResponse};
@@ -434,9 +434,23 @@ impl RequestState {
 
     /// How far a fetch for it may run ahead.
     pub(crate) fn read_ahead(&self) -> ReadAhead {
-        let request = &self.request;
-        let (host, path) = (request.host.as_str(), request.path_and_query());
-        self.settings.read_ahead_for(request.mode, host, path)
+        self.fetching_rules().read_ahead.unwrap_or_else(|| {
+            let (host, path) = (self.request.host.as_str(), self.request.path_and_query());
+            self.settings.read_ahead_for(self.request.mode, host, path)
+        })
+    }
+
+    /// What decides whether a fetch for it continues without readers.
+    pub(crate) fn abort(&self) -> AbortPolicy {
+        match self.fetching_rules().abort {
+            Some(kind) => self.settings.abort_by(kind),
+            None => self.settings.abort,
+        }
+    }
+
+    fn fetching_rules(&self) -> FetchingRules {
+        let rules = &self.settings.operator_rules;
+        rules.fetching(self.request.mode.into(), self.target())
     }
 
     /// In what form `response` answers it.

@@ -33,8 +33,8 @@ pub(crate) fn begin(
         return None;
     };
     let worker = &exchange.worker;
-    let (key, read_ahead) = (exchange.key, exchange.read_ahead());
-    let (in_flight, reader) = InFlightResponse::for_one(worker, key, read_ahead, response, span)?;
+    let (key, terms) = (exchange.key, (exchange.read_ahead(), exchange.abort()));
+    let (in_flight, reader) = InFlightResponse::for_one(worker, key, terms, response, span)?;
     worker.counters().inc(Metric::Continued(why));
     Some(ReaderHandle::new(worker, &in_flight, reader, true))
 }

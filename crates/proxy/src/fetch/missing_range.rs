@@ -147,7 +147,7 @@ pub(crate) fn spawn(
         worker: Rc::clone(&worker),
         in_flight: Arc::clone(in_flight),
         fetch,
-        finishes: exchange.settings.abort == AbortPolicy::Finish,
+        finishes: exchange.abort() == AbortPolicy::Finish,
         begun: false,
     };
     let (tx, forwarding) = completing(&worker, exchange, in_flight);

@@ -201,7 +201,11 @@ impl Reader<'_, '_> {
     /// The client does not take what there is.
     fn poll_silent(&mut self, cx: &mut Context<'_>) -> Poll<ReadEnd> {
         let deadline = &mut self.stream.deadline;
-        deadline.wait_for(Party::Client, self.silence);
+        if self.stream.response.is_held_back() {
+            deadline.set(self.silence);
+        } else {
+            deadline.wait_for(Party::Client, self.silence);
+        }
         deadline.poll_passed(cx).map(|()| ReadEnd::ClientLeft)
     }
 

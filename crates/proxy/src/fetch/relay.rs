@@ -52,16 +52,11 @@ impl Terms {
     pub(crate) fn of(exchange: &RequestState) -> Self {
         let settings = &exchange.settings;
         let limits = &settings.config.limits;
-        let read_ahead = settings.read_ahead_for(
-            exchange.request.mode,
-            exchange.request.host.as_str(),
-            exchange.request.path_and_query(),
-        );
         Self {
             hop_silence: limits.next_hop_silence.as_duration(),
             client_silence: limits.client_silence.as_duration(),
             half_closed: settings.config.fetch.half_closed.as_duration(),
-            read_ahead,
+            read_ahead: exchange.read_ahead(),
             is_background: exchange.is_for_store_alone(),
             read_aheads_differ: settings.read_aheads_differ(),
         }
@@ -308,8 +303,12 @@ impl<'a> Relay<'a> {
             }
             match sent {
                 Poll::Pending => {
-                    self.deadline
-                        .wait_for(Party::Client, self.terms.client_silence);
+                    let silence = self.terms.client_silence;
+                    if client.is_held_back() {
+                        self.deadline.set(silence);
+                    } else {
+                        self.deadline.wait_for(Party::Client, silence);
+                    }
                     return Poll::Pending;
                 }
                 Poll::Ready(Ok(count)) => {

@@ -33,7 +33,6 @@ pub(crate) struct FetchTarget {
 /// A fetch under way.
 struct Fetch {
     worker: Rc<Worker>,
-    settings: Arc<Settings>,
     in_flight: Arc<InFlightResponse>,
     id: FetchId,
     hop: Option<NextHopStream>,
@@ -66,7 +65,6 @@ pub(crate) fn begin(
     hop.response().begin_window(base.unwrap_or(0));
     let mut fetch = Box::new(Fetch {
         worker: Rc::clone(worker),
-        settings: Arc::clone(settings),
         in_flight: begun.in_flight,
         id: begun.id,
         hop: Some(hop),
@@ -226,7 +224,7 @@ impl Fetch {
         let free = shared.background.free(self.worker.now());
         let again = shared.popularity.again(self.in_flight.key());
         let unread = self.in_flight.unread(self.id, again, free);
-        let verdict = match judge(&self.settings.abort, &unread) {
+        let verdict = match judge(&self.in_flight.abort, &unread) {
             // it would wait for ever
             AbortDecision::Continue(_) if shared.background.is_nothing() => {
                 AbortDecision::Stop(StopReason::NoBudget)

@@ -14,6 +14,7 @@ use crate::log::module_log::ModuleLog;
 use crate::log::record::{Record, Recorder};
 use crate::log::top::tops::Tops;
 use crate::modules::loaded::{LoadedModules, ModuleKinds};
+use crate::send::client_rate::ClientRates;
 use crate::server::advice;
 use crate::server::control::Control;
 use crate::server::disk_tier::{self, DiskTier};
@@ -365,6 +366,7 @@ pub(super) fn share(
         collapsed: Arc::default(),
         popularity: Popularity::default(),
         background: Background::new(config.fetch.background_rate.bytes()),
+        client_rates: ClientRates::default(),
         passing: Arc::default(),
         read_ahead_max_bytes: AtomicU64::new(0),
     })

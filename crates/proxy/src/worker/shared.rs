@@ -11,6 +11,7 @@ use crate::log::record::Record;
 use crate::log::top::tops::Tops;
 use crate::modules::loaded::ModuleKinds;
 use crate::modules::own_work::OwnWork;
+use crate::send::client_rate::ClientRates;
 use crate::settings::Settings;
 use crate::worker::abandoned_waits::AbandonedWaits;
 use crate::worker::demand::{Background, Popularity, Refreshes};
@@ -69,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) passing: Arc<PassingRoom>,
     pub(crate) popularity: Popularity,
     pub(crate) background: Background,
+    /// How fast clients are sent responses that rules of the operator limit.
+    pub(crate) client_rates: ClientRates,
     /// The furthest a fetch was ahead of its fastest reader, bytes.
     pub(crate) read_ahead_max_bytes: AtomicU64,
 }

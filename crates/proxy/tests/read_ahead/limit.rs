@@ -159,6 +159,40 @@ fn read_ahead_limit_of_the_route_overrides_the_general_one() {
 }
 
 #[test]
+fn read_ahead_limit_of_a_rule_overrides_that_of_the_route() {
+    let origin = ScriptedOrigin::new();
+    for (rule, is_far) in [("unbounded", true), ("64KiB", false)] {
+        let proxy = Running::gateway_with(origin.address(), |config| {
+            config.routes[0].read_ahead = Some("256KiB".parse().expect("a read-ahead"));
+            let rules = format!(r#"[{{"read_ahead": "{rule}"}}]"#);
+            config.rules = serde_json::from_str(&rules).expect("rules");
+        });
+        let mut flow = begin(&proxy, &origin);
+        let read_ahead = flow.read_ahead();
+        assert_eq!(read_ahead > 4 * MOST, is_far, "{rule}: {read_ahead}");
+        assert!(is_far || read_ahead <= MOST, "{rule}: {read_ahead}");
+    }
+}
+
+/// Or it would cost as much memory as it asks for.
+#[test]
+fn read_ahead_stays_within_its_limit_for_a_client_that_a_rule_limits() {
+    let origin = ScriptedOrigin::new();
+    let proxy = Running::gateway_with(origin.address(), |config| {
+        let rules = r#"[{"rate": "40KiB/s"}]"#;
+        config.rules = serde_json::from_str(rules).expect("rules");
+    });
+    let mut flow = begin(&proxy, &origin);
+    for _ in 0..5 {
+        // what is not used of a longer time is lost
+        proxy.clock.advance_ms(200);
+        flow.read_exactly(6_000);
+        let read_ahead = flow.read_ahead();
+        assert!(read_ahead <= MOST, "{read_ahead}");
+    }
+}
+
+#[test]
 fn fast_client_gets_all_content_at_any_read_ahead_limit() {
     let few = 5_000_000;
     for (read_ahead, length) in [

@@ -246,6 +246,23 @@ impl Peer {
         );
     }
 
+    /// What has arrived and was not read. The connection is open.
+    pub(crate) fn read_available(&mut self) -> Vec<u8> {
+        self.stream.set_nonblocking(true).expect("a socket");
+        let mut buffer = [0; 65_536];
+        let ended = loop {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => break Some("it was closed".to_owned()),
+                Ok(count) => self.unused.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break None,
+                Err(error) => break Some(error.to_string()),
+            }
+        };
+        self.stream.set_nonblocking(false).expect("a socket");
+        assert_eq!(ended, None);
+        std::mem::take(&mut self.unused)
+    }
+
     /// Every byte received is used, as far as it has arrived, and the connection is open.
     pub(crate) fn expect_nothing_more(&mut self) {
         self.stream.set_nonblocking(true).expect("a socket");

@@ -516,3 +516,65 @@ fn fields_are_left_out_that_a_rule_may_replace_up_to_the_first_that_surely_decid
     assert!(set.left_out([1].into_iter().collect()).is_empty());
     assert!(set.left_out(Bits::NONE).is_empty());
 }
+
+#[test]
+fn rate_is_that_of_the_first_rule_that_has_one_for_the_response() {
+    let limited = |status: &[&str], bytes_s: Option<u64>| {
+        let mut rule = RuleSpec::default();
+        rule.matchers.status = parsed(status);
+        rule.actions.rate = Some(match bytes_s {
+            Some(bytes_s) => RuleRate::Limited(ByteRate::new(bytes_s).expect("a rate")),
+            None => RuleRate::Off,
+        });
+        rule
+    };
+    let mut other = RuleSpec::default();
+    other.actions.bypass = Some(true);
+    let set = RuleSet::new(vec![
+        other,
+        limited(&["404"], Some(1)),
+        limited(&["5xx"], None),
+        limited(&[], Some(2)),
+    ]);
+    let set = set.expect("rules");
+    let all: Bits = (0..4).collect();
+    let rate = |status: u16| {
+        let rate = set.rate(all, status, b"");
+        rate.map(|(rule, rate)| (rule, rate.bytes_s()))
+    };
+    assert_eq!(rate(404), Some((1, 1)));
+    assert_eq!(rate(200), Some((3, 2)));
+    assert_eq!(rate(503), None);
+    assert!(set.may_limit_rate(all) && !set.may_limit_rate([0].into_iter().collect()));
+    assert_eq!(ByteRate::new(0), None);
+}
+
+#[test]
+fn fetch_is_ruled_by_its_target_alone() {
+    let fetching = |path: &str, read_ahead: Option<u64>, abort: Option<AbortKind>| {
+        let mut rule = RuleSpec::default();
+        rule.matchers.path = parsed(&[path]);
+        rule.actions.read_ahead = read_ahead.map(ReadAhead::Bytes);
+        rule.actions.abort = abort;
+        rule
+    };
+    let set = RuleSet::new(vec![
+        fetching("/a/b", Some(1), None),
+        fetching("/a", Some(2), Some(AbortKind::Finish)),
+    ]);
+    let set = set.expect("rules");
+    let found = |path: &str| {
+        let found = set.fetching(ListenerMode::Gateway, (b"a.example", path));
+        (found.read_ahead, found.abort)
+    };
+    let bytes = |bytes: u64| Some(ReadAhead::Bytes(bytes));
+    assert_eq!(found("/a/b?c"), (bytes(1), Some(AbortKind::Finish)));
+    assert_eq!(found("/a"), (bytes(2), Some(AbortKind::Finish)));
+    assert_eq!(found("/c"), (None, None));
+    assert!(set.may_set_read_ahead());
+    let mut for_client = fetching("/", None, Some(AbortKind::Stop));
+    for_client.matchers.client = parsed(&["10.0.0.0/8"]);
+    let (key, reason) = error_of(for_client);
+    assert_eq!(key, "abort");
+    assert!(reason.contains("how a response is fetched"), "{reason}");
+}

@@ -242,6 +242,11 @@ impl<'a> RuledRequest<'a> {
         } = &plan
             && super::is_served_at_once(request, response)
         {
+            && !self
+                .receiver
+                .settings
+                .operator_rules
+                .may_limit_rate(self.matched)
             let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
             let made = MadeResponse {
                 response,

@@ -2,7 +2,9 @@
 
 mod values;
 
-pub use values::{FieldChange, RuleListener, RuleMethod, RulePath, RuleStatus, RuleType};
+pub use values::{
+    ClientRate, FieldChange, RuleListener, RuleMethod, RulePath, RuleStatus, RuleType,
+};
 
 use crate::config::access::Access;
 use crate::config::listener::{Listener, Mode};
@@ -10,13 +12,16 @@ use crate::config::module::Module;
 use crate::config::route::HostPattern;
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::{Setting, check_range};
+use crate::config::values::byte_size::ByteSize;
 use crate::config::values::cidr::Cidr;
+use crate::config::values::read_ahead::ReadAhead;
 use crate::config::values::time::span::Span;
 use serde::{Deserialize, Serialize};
 use weir_policy::destination::ClientRules;
+use weir_policy::fetch::AbortKind;
 use weir_policy::rule::{
-    Actions, Denial, FieldRules, FieldRulesError, IgnoredDirective, Matchers, Message, Preset,
-    RuleLifetime as Lifetime, RuleSet, RuleSpec, Surroundings, WarningKind,
+    Actions, ByteRate, Denial, FieldRules, FieldRulesError, IgnoredDirective, Matchers, Message,
+    Preset, RuleLifetime as Lifetime, RuleRate, RuleSet, RuleSpec, Surroundings, WarningKind,
 };
 use weir_semantics::DeltaSeconds;
 
@@ -72,6 +77,15 @@ pub struct Rule {
     /// Changes of responses for their clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Vec<FieldChange>>,
+    /// How fast clients are sent responses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<ClientRate>,
+    /// How far fetches run ahead of their fastest reader.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_ahead: Option<ReadAhead>,
+    /// What decides whether a fetch without readers continues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub abort: Option<AbortKind>,
 }
 
 /// How long responses are fresh: one of the two.
@@ -115,6 +129,21 @@ impl RuleLifetime {
     }
 }
 
+impl ClientRate {
+    fn check(self, key: &str) -> Result<(), Invalid> {
+        self.0
+            .map_or(Ok(()), |size| check_range(key, &size, &RATES[0], &RATES[1]))
+    }
+
+    fn rate(self) -> RuleRate {
+        let rate = self.0.and_then(|size| ByteRate::new(size.bytes()));
+        rate.map_or(RuleRate::Off, RuleRate::Limited)
+    }
+}
+
+/// A client is to get a head and a segment in a time that it waits for; more than any link has.
+const RATES: [ByteSize; 2] = [ByteSize::from_kib(1), ByteSize::from_gib(1 << 10)];
+
 fn seconds(span: Span) -> DeltaSeconds {
     DeltaSeconds::from_secs(span.as_secs())
 }
@@ -126,6 +155,7 @@ impl Rule {
     pub(super) fn settings() -> Vec<Setting> {
         let mut settings = Self::matcher_settings();
         settings.extend(Self::action_settings());
+        settings.extend(Self::fetch_settings());
         settings
     }
 
@@ -259,6 +289,36 @@ impl Rule {
                     "Validators, lengths, Date, Vary and content codings cannot be changed.",
                 ],
             ),
+            Setting::new::<ClientRate>(
+                "rule[].rate",
+                &[
+                    "How much content each client is sent in a second, over all its responses under this rule, from the cache or not, as",
+                    "in \"500KiB/s\"; a quarter of a second's worth at once. Clients with an address of IPv6 are networks of 64 bits. Other",
+                    "clients and rules wait for nothing, and a fetch runs ahead of its fastest reader no further than ever. Tunnels are not",
+                    "limited. Of more than 4096 clients at once some get more. \"off\" is an exception from later rules.",
+                ],
+            ),
+        ]
+    }
+
+    /// How responses are fetched.
+    fn fetch_settings() -> Vec<Setting> {
+        vec![
+            Setting::new::<ReadAhead>(
+                "rule[].read_ahead",
+                &[
+                    "How far a fetch of these targets may run ahead of its fastest reader, in place of fetch.read_ahead and of that of a route.",
+                    "A rule with it cannot depend on client, method, one listener or the response: a fetch may have readers of any client.",
+                ],
+            )
+            .within(&ReadAhead::MIN, &ReadAhead::MAX),
+            Setting::new::<AbortKind>(
+                "rule[].abort",
+                &[
+                    "What decides whether a fetch of these targets continues when its last reader disconnects, in place of fetch.abort; the",
+                    "numbers are those of [fetch]. It cannot depend on what rule[].read_ahead cannot depend on.",
+                ],
+            ),
         ]
     }
 
@@ -304,6 +364,9 @@ impl Rule {
                 stale_for: self.stale_for.map(seconds),
                 request: fields("request", Message::Request, &self.request)?,
                 response: fields("response", Message::Response, &self.response)?,
+                rate: self.rate.map(ClientRate::rate),
+                read_ahead: self.read_ahead.map(|read_ahead| read_ahead.0),
+                abort: self.abort,
             },
         })
     }
@@ -410,6 +473,12 @@ pub(super) fn check(rules: &[Rule], listeners: &[Listener]) -> Result<(), Invali
         if let Some(stale_for) = &rule.stale_for {
             let key = format!("rule[{index}].stale_for");
             check_range(&key, stale_for, &LIFETIMES[0], &LIFETIMES[1])?;
+        }
+        if let Some(read_ahead) = rule.read_ahead {
+            read_ahead.check(&format!("rule[{index}].read_ahead"))?;
+        }
+        if let Some(rate) = rule.rate {
+            rate.check(&format!("rule[{index}].rate"))?;
         }
         let Some(name) = &rule.name else { continue };
         let key = format!("rule[{index}].name");

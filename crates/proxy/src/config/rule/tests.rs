@@ -83,6 +83,21 @@ fn rule_that_means_nothing_is_refused_at_its_key() {
         Some("rule[0].request"),
     );
     check(
+        r#"[{"client": ["10.0.0.0/8"], "status": ["200"], "rate": "1KiB/s"}, {"rate": "off"}]"#,
+        None,
+    );
+    check(r#"[{"rate": "1023B/s"}]"#, Some("rule[0].rate"));
+    check(r#"[{"read_ahead": "unbounded", "abort": "finish"}]"#, None);
+    check(r#"[{"read_ahead": "1KiB"}]"#, Some("rule[0].read_ahead"));
+    check(
+        r#"[{"status": ["200"], "read_ahead": "1MiB"}]"#,
+        Some("rule[0].read_ahead"),
+    );
+    check(
+        r#"[{"method": ["GET"], "abort": "stop"}]"#,
+        Some("rule[0].abort"),
+    );
+    check(
         r#"[{"client": ["10.0.0.0/8"], "request": ["set A: b"], "bypass": true}]"#,
         None,
     );
@@ -118,7 +133,12 @@ fn value_that_no_matcher_has_is_refused_with_its_form() {
         r#"{"ignore": ["request no-store"]}"#,
         "expected one of `request no-cache`",
     );
-    check(r#"{"rate": "1MB/s"}"#, "unknown field `rate`");
+    check(r#"{"rate": "1MB/s"}"#, "did you mean `1MiB`?");
+    check(
+        r#"{"rate": "1MiB"}"#,
+        "a size and `/s` are expected, or `off`",
+    );
+    check(r#"{"rate": "/s"}"#, "`/s` is no rate");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::config::listener::Mode;
 use crate::config::route::HostPattern;
 use crate::config::values::address::parse_address;
+use crate::config::values::byte_size::ByteSize;
 use crate::config::values::text::{BadValue, Form, choice, text_value};
 use std::fmt;
 use std::net::SocketAddr;
@@ -126,6 +127,39 @@ of_policy! {
     RuleType(TypePattern), "media type";
 }
 
+/// How much each client is sent in a second: a size and `/s`, or `off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientRate(pub(super) Option<ByteSize>);
+
+const OFF: &str = "off";
+
+impl std::str::FromStr for ClientRate {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        if text == OFF {
+            return Ok(Self(None));
+        }
+        let size = text.strip_suffix("/s").filter(|size| !size.is_empty());
+        let Some(size) = size else {
+            let reason = format!("`{text}` is no rate: a size and `/s` are expected, or `{OFF}`");
+            return Err(BadValue::new(reason).suggesting("500KiB/s"));
+        };
+        size.parse().map(|size| Self(Some(size)))
+    }
+}
+
+impl fmt::Display for ClientRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(size) => write!(f, "{size}/s"),
+            None => f.write_str(OFF),
+        }
+    }
+}
+
+text_value!(ClientRate);
+
 /// A change of a head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldChange(pub(super) FieldRule);
@@ -170,6 +204,8 @@ forms! {
         "a list of statuses and classes, such as [\"404\", \"5xx\"]";
     RuleType, "a media type, such as \"text/html\" or \"image/*\"",
         "a list of media types, such as [\"text/html\", \"image/*\"]";
+    ClientRate, "a rate, such as \"500KiB/s\", or \"off\"",
+        "a list of rates, such as [\"500KiB/s\"]";
     FieldChange, "a change of a head, such as \"set X-Real-IP: {client}\"",
         "a list of changes, such as [\"set X-Real-IP: {client}\", \"remove Cookie\"]";
 }

@@ -105,7 +105,7 @@ impl Download<'_, '_> {
         // while others wait for the response, or it is to be stored, the client may disconnect
         let is_for_client = to_client.is_some()
             && exchange.leader.is_none()
-            && exchange.settings.abort != AbortPolicy::Finish;
+            && exchange.abort() != AbortPolicy::Finish;
         let mut source = ResponseSource {
             from_hop,
             received: &received,
@@ -192,7 +192,7 @@ impl Download<'_, '_> {
             return Poll::Pending;
         };
         ready!(disconnect.poll(cx));
-        if exchange.settings.abort == AbortPolicy::Finish {
+        if exchange.abort() == AbortPolicy::Finish {
             return Poll::Pending;
         }
         match &exchange.leader {

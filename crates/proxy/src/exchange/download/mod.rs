@@ -128,7 +128,7 @@ impl Download<'_, '_> {
     fn continues_without_client(&self) -> bool {
         let exchange = &self.parties.exchange;
         let is_awaited = exchange.leader.as_ref().is_some_and(Leader::is_awaited);
-        is_awaited || exchange.settings.abort == AbortPolicy::Finish
+        is_awaited || exchange.abort() == AbortPolicy::Finish
     }
 
     /// Waits until what the response invalidates is settled.

@@ -24,8 +24,8 @@ use weir_policy::Digest;
 use weir_policy::catalog::Refusal;
 use weir_policy::collapse::Selection;
 use weir_policy::fetch::{
-    ByteSpan, ByteSpans, Chance, CutReason, FetchEnd, FetchId, InFlightRules, InFlightState,
-    ReadAhead, ReadPermit, ReaderId, UnreadFetch,
+    AbortPolicy, ByteSpan, ByteSpans, Chance, CutReason, FetchEnd, FetchId, InFlightRules,
+    InFlightState, ReadAhead, ReadPermit, ReaderId, UnreadFetch,
 };
 use weir_policy::rule::Reuse;
 use weir_store::{InFlightContent, Reservation, StoredResponse, VaryRule, WritePositionId};
@@ -36,6 +36,8 @@ pub(crate) struct InFlightResponse {
     key: Digest,
     /// How far its fetches may run ahead.
     pub(crate) read_ahead: ReadAhead,
+    /// What decides whether they continue without readers.
+    pub(crate) abort: AbortPolicy,
     /// Head, facts and validators; its content is what was there at first.
     pub(crate) response: Arc<StoredResponse>,
     /// How rules of the operator have it used.
@@ -109,6 +111,8 @@ pub(crate) struct InFlightParams {
     /// Room in the store; without, it passes by.
     pub(crate) reservation: Result<Reservation, Refusal>,
     pub(crate) rules: InFlightRules,
+    /// What decides whether its fetches continue without readers.
+    pub(crate) abort: AbortPolicy,
     pub(crate) complete_length: Option<u64>,
     /// The stored part that it completes.
     pub(crate) part: Option<Arc<StoredResponse>>,
@@ -145,6 +149,7 @@ impl InFlightResponse {
         let in_flight = Self {
             key: params.key,
             read_ahead: params.rules.read_ahead,
+            abort: params.abort,
             response: Arc::new(params.response),
             reuse: params.reuse,
             vary: params.vary,
@@ -164,7 +169,7 @@ impl InFlightResponse {
     pub(crate) fn for_one(
         worker: &Worker,
         key: Digest,
-        read_ahead: ReadAhead,
+        (read_ahead, abort): (ReadAhead, AbortPolicy),
         response: &Arc<StoredResponse>,
         span: ByteSpan,
     ) -> Option<(Arc<Self>, ReaderId)> {
@@ -187,6 +192,7 @@ impl InFlightResponse {
         let in_flight = Self {
             key,
             read_ahead,
+            abort,
             response: Arc::clone(response),
             reuse: Reuse::NONE,
             vary: None,

@@ -4,8 +4,10 @@
 mod support;
 
 mod denied;
+mod fetching;
 mod ignored;
 mod lifetime;
+mod rate;
 mod requests;
 mod responses;
 mod reuse;

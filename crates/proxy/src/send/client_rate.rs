@@ -1,0 +1,134 @@
+//! How fast the client of one response is sent content, as a rule of the operator says.
+
+use crate::worker::core::Worker;
+use std::future::Future as _;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::{Sleep, sleep};
+use weir_measure::Metric;
+use weir_net::flow::SendRate;
+use weir_policy::rule::{self, ByteRate, RateGrant};
+use weir_policy::{Digest, KeyHasher, Tick};
+
+/// The rates of clients of all workers.
+#[derive(Debug, Default)]
+pub(crate) struct ClientRates(Mutex<Rates>);
+
+#[derive(Debug, Default)]
+struct Rates {
+    rates: rule::ClientRates,
+    /// How long responses were held back, milliseconds; less than a second, as seconds are counted.
+    held_back_ms: u64,
+}
+
+impl ClientRates {
+    fn lock(&self) -> MutexGuard<'_, Rates> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A response was held back so long; the seconds that are complete now.
+    fn held_back(&self, ms: u64) -> u64 {
+        let mut rates = self.lock();
+        let all = rates.held_back_ms + ms;
+        rates.held_back_ms = all % 1000;
+        all / 1000
+    }
+}
+
+/// The rate of one response.
+pub(crate) struct ClientRate {
+    worker: Rc<Worker>,
+    /// Its client, under the rule that limits it.
+    client: Digest,
+    rate: ByteRate,
+    /// What may be sent and was not.
+    grant: Option<RateGrant>,
+    /// For the grant, and since when.
+    wait: Option<(Pin<Box<Sleep>>, Tick)>,
+}
+
+impl ClientRate {
+    /// The share of a response in what the client at `address` is sent under `rule`.
+    pub(crate) fn new(
+        worker: &Rc<Worker>,
+        address: IpAddr,
+        (rule, rate): (usize, ByteRate),
+    ) -> Self {
+        let mut hasher = KeyHasher::new(worker.shared.store.secret());
+        hasher.part(b"client rate");
+        hasher.number(rule as u64);
+        hasher.number(rate.bytes_s());
+        match address.to_canonical() {
+            IpAddr::V4(address) => hasher.part(&address.octets()),
+            // one client has as many addresses as it likes (RFC 8981)
+            IpAddr::V6(address) => hasher.part(&address.octets()[..8]),
+        }
+        Self {
+            worker: Rc::clone(worker),
+            client: hasher.finish(),
+            rate,
+            grant: None,
+            wait: None,
+        }
+    }
+
+    /// Waits until `at`.
+    fn poll_until(&mut self, cx: &mut Context<'_>, at: Tick) -> Poll<()> {
+        loop {
+            let now = self.worker.now().tick;
+            if let Some((wait, since)) = &mut self.wait {
+                ready!(wait.as_mut().poll(cx));
+                let now = self.worker.now().tick;
+                let seconds = self
+                    .worker
+                    .shared
+                    .client_rates
+                    .held_back(now.ms_since(*since));
+                let counters = self.worker.counters();
+                counters.add(Metric::RuleLimited, seconds);
+                self.wait = None;
+                continue;
+            }
+            let ms = at.ms_since(now);
+            if ms == 0 {
+                return Poll::Ready(());
+            }
+            self.wait = Some((Box::pin(sleep(Duration::from_millis(ms))), now));
+        }
+    }
+}
+
+impl SendRate for ClientRate {
+    fn poll_permit(&mut self, cx: &mut Context<'_>, wanted: usize) -> Poll<usize> {
+        let grant = *self.grant.get_or_insert_with(|| {
+            let now = self.worker.now().tick;
+            let mut rates = self.worker.shared.client_rates.lock();
+            rates
+                .rates
+                .grant(now, self.client, self.rate, wanted as u64)
+        });
+        ready!(self.poll_until(cx, grant.at));
+        let bytes = usize::try_from(grant.bytes).unwrap_or(usize::MAX);
+        Poll::Ready(bytes.min(wanted))
+    }
+
+    fn sent(&mut self, bytes: usize) {
+        self.grant = self.grant.take().and_then(|grant| {
+            let bytes = grant.bytes.saturating_sub(bytes as u64);
+            (bytes > 0).then_some(RateGrant { bytes, ..grant })
+        });
+    }
+}
+
+impl Drop for ClientRate {
+    fn drop(&mut self) {
+        if let Some(grant) = self.grant.take() {
+            let mut rates = self.worker.shared.client_rates.lock();
+            rates.rates.give_back(self.client, self.rate, grant.bytes);
+        }
+    }
+}

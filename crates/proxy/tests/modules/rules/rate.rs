@@ -1,0 +1,219 @@
+//! `rate`: how fast clients are sent content.
+
+use crate::support::{PATIENCE, RawClient, Setup, span};
+use crate::{answer, ruled};
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+use weir_measure::Metric;
+
+const LIMITED: &str = r#"[
+    {"path": ["/free"], "rate": "off"},
+    {"content_type": ["image/*"], "rate": "1KiB/s"},
+    {"status": ["200"], "rate": "40KiB/s"}
+]"#;
+
+/// Bytes a second of most of them.
+const RATE: usize = 40 << 10;
+
+/// Bytes of a grant.
+const GRANT: usize = 1460;
+
+/// Content of the responses: more than is sent in what a test lets pass.
+const LENGTH: usize = 200_000;
+
+fn setup() -> Setup {
+    let setup = Setup::gateway_with(|config| {
+        ruled(LIMITED)(config);
+        config.limits.client_silence = span("1s");
+    });
+    // a client that was never seen has its quarter of a second
+    setup.proxy.clock.advance_ms(10_000);
+    setup
+}
+
+fn response(fields: &str) -> String {
+    let content = "a".repeat(LENGTH);
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {LENGTH}\r\n{fields}\r\n\
+         {content}"
+    )
+}
+
+/// A client that is sent content, and how much it got.
+struct Reader {
+    client: RawClient,
+    got: usize,
+}
+
+impl Reader {
+    /// Asks for `path` from this address.
+    fn asking(setup: &Setup, path: &str, address: u8) -> Self {
+        let mut client = setup.proxy.client_at(Ipv4Addr::new(127, 0, 0, address));
+        client.send(setup.get(path));
+        Self { client, got: 0 }
+    }
+
+    /// Reads the head; of a hit, or of what was forwarded.
+    fn head(&mut self, is_hit: bool) {
+        let head = self.client.read_head();
+        assert_eq!(head.status(), 200);
+        assert_eq!(head.cache_status().starts_with("hit"), is_hit);
+    }
+
+    fn read_available(&mut self) {
+        let content = self.client.read_available();
+        assert!(content.iter().all(|byte| *byte == b'a'));
+        self.got += content.len();
+    }
+
+    fn read_rest(mut self) {
+        let rest = self.client.read_exactly(LENGTH - self.got);
+        assert!(rest.iter().all(|byte| *byte == b'a'));
+    }
+}
+
+/// The readers have what one client is sent in so many milliseconds and a quarter of a second, and
+/// not more.
+#[track_caller]
+fn have(setup: &Setup, readers: &mut [&mut Reader], ms: usize) {
+    let expected = RATE * (ms + 250) / 1000;
+    let until = Instant::now() + PATIENCE;
+    let mut turns = 0;
+    loop {
+        readers
+            .iter_mut()
+            .for_each(|reader| reader.read_available());
+        let got: usize = readers.iter().map(|reader| reader.got).sum();
+        assert!(got <= expected + GRANT, "{got} after {ms} ms");
+        // more would come, though the clock stands
+        turns += usize::from(got >= expected);
+        if turns > 3 {
+            return;
+        }
+        assert!(Instant::now() < until, "{got} of {expected} after {ms} ms");
+        setup.proxy.turn();
+    }
+}
+
+/// The same each 200 ms up to a second later: what is not used of a longer time is lost.
+#[track_caller]
+fn have_in_a_second(setup: &Setup, readers: &mut [&mut Reader]) {
+    for ms in (200..=1000).step_by(200) {
+        setup.proxy.clock.advance_ms(200);
+        have(setup, readers, ms);
+    }
+}
+
+/// Time passes until they have all of it.
+fn have_all(setup: &Setup, readers: Vec<Reader>) {
+    std::thread::scope(|scope| {
+        let reading: Vec<_> = readers
+            .into_iter()
+            .map(|reader| scope.spawn(|| reader.read_rest()))
+            .collect();
+        let until = Instant::now() + PATIENCE;
+        while !reading
+            .iter()
+            .all(std::thread::ScopedJoinHandle::is_finished)
+        {
+            setup.proxy.clock.advance_ms(200);
+            assert!(Instant::now() < until, "not all of it comes");
+            setup.proxy.turn();
+        }
+    });
+}
+
+#[test]
+fn client_gets_a_quarter_of_a_second_at_once_and_then_its_rate() {
+    for fields in [
+        "Cache-Control: max-age=60\r\n",
+        "Cache-Control: no-store\r\n",
+    ] {
+        let setup = setup();
+        let mut reader = Reader::asking(&setup, "/", 1);
+        let mut hop = setup.origin.accept();
+        hop.read_head();
+        let sending = hop.sending(response(fields));
+        reader.head(false);
+        have(&setup, &mut [&mut reader], 0);
+        assert_eq!(setup.proxy.count(Metric::RuleLimited), 0);
+        have_in_a_second(&setup, &mut [&mut reader]);
+        setup.proxy.clock.advance_ms(200);
+        setup.proxy.wait_for(Metric::RuleLimited, 1);
+        have_all(&setup, vec![reader]);
+        drop(sending.join().expect("sent"));
+    }
+}
+
+#[test]
+fn hit_is_limited_as_a_miss_is_and_by_what_the_response_is() {
+    let setup = setup();
+    let image = "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nCache-Control: max-age=600\r\n\
+                 Content-Length: 2000\r\nConnection: close\r\n\r\n";
+    let image = format!("{image}{}", "a".repeat(2000));
+    for is_hit in [false, true] {
+        let mut reader = Reader::asking(&setup, "/image", 1);
+        if !is_hit {
+            setup.origin.answer(&image);
+        }
+        reader.head(is_hit);
+        assert_eq!(reader.client.read_exactly(GRANT).len(), GRANT);
+        for _ in 0..3 {
+            setup.proxy.turn();
+            reader.client.expect_nothing_more();
+        }
+        setup.proxy.clock.advance_ms(10_000);
+        assert_eq!(reader.client.read_exactly(2000 - GRANT).len(), 2000 - GRANT);
+        setup.proxy.clock.advance_ms(10_000);
+    }
+}
+
+/// Nothing waits for what is limited but that.
+#[test]
+fn limited_client_holds_back_no_other_client_and_no_other_rule() {
+    let setup = setup();
+    let mut limited = Reader::asking(&setup, "/", 1);
+    let mut hop = setup.origin.accept();
+    hop.read_head();
+    let sending = hop.sending(response("Cache-Control: max-age=60\r\n"));
+    limited.head(false);
+    have(&setup, &mut [&mut limited], 0);
+    // the same response, which is not here yet
+    let mut other = Reader::asking(&setup, "/", 2);
+    other.head(true);
+    have(&setup, &mut [&mut other], 0);
+    // for the first client there is nothing left, however often it asks
+    let mut second = Reader::asking(&setup, "/", 1);
+    second.head(true);
+    have(&setup, &mut [&mut limited, &mut second], 0);
+    assert_eq!(second.got, 0);
+    let free = answer("Connection: close\r\n");
+    for address in [1, 2] {
+        let mut client = Reader::asking(&setup, "/free", address).client;
+        setup.origin.answer(&free);
+        assert_eq!(client.read_response().text(), "ok");
+    }
+    have_in_a_second(&setup, &mut [&mut limited, &mut second]);
+    assert!(second.got > 0);
+    have_all(&setup, vec![limited, second, other]);
+    drop(sending.join().expect("sent"));
+}
+
+#[test]
+fn client_that_is_held_back_is_not_taken_for_a_silent_one() {
+    let setup = setup();
+    let mut reader = Reader::asking(&setup, "/", 1);
+    let mut hop = setup.origin.accept();
+    hop.read_head();
+    let sending = hop.sending(response("Cache-Control: max-age=60\r\n"));
+    reader.head(false);
+    have(&setup, &mut [&mut reader], 0);
+    // twice as long as a client may be silent
+    let until = Instant::now() + Duration::from_secs(2);
+    while Instant::now() < until {
+        setup.proxy.turn();
+    }
+    have_all(&setup, vec![reader]);
+    assert_eq!(setup.proxy.count(Metric::ClientAborts), 0);
+    drop(sending.join().expect("sent"));
+}
