@@ -38,6 +38,17 @@ impl NamedFamily {
                for it), or failed (it was not reached, or did not answer in time).",
     };
 
+    /// Requests that rules are for.
+    pub const RULE_MATCHED: Self = Self {
+        name: "weir_rule_matched_total",
+        labels: &["rule"],
+        kind: Kind::Counter,
+        unit: "requests",
+        help: "Requests that a rule of the operator is for, by what it says of requests: status \
+               and media type of the response are not looked at, nor whether an earlier rule \
+               decides. It continues over a reload if the rule keeps its name.",
+    };
+
     /// Requests that are outstanding at members.
     pub const MEMBER_OUTSTANDING: Self = Self {
         name: "weir_cluster_member_outstanding",
@@ -81,9 +92,10 @@ impl NamedFamily {
     };
 
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::MODULE_METRIC,
         Self::PARENT_REQUESTS,
+        Self::RULE_MATCHED,
         Self::MEMBER_OUTSTANDING,
         Self::MEMBER_PURGES_OVERDUE,
         Self::MEMBER_STATE,

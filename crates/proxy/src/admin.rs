@@ -47,6 +47,7 @@ use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::AdminAddress;
 use crate::modules::report::ModuleReport;
 use crate::settings::hierarchy::ParentReport;
+use crate::settings::rule_counts::RuleReport;
 use dashboard::Dashboard;
 use guard::Guard;
 use listening::listener::BoundedListener;
@@ -141,6 +142,9 @@ pub trait Control: Send + Sync {
 
     /// What was counted of parents and siblings, each URL and kind once.
     fn parents(&self) -> Vec<ParentReport>;
+
+    /// What was counted of rules of the operator, in their order.
+    fn rules(&self) -> Vec<RuleReport>;
 
     /// The cluster as this node knows it; `None` without one: answered with 404.
     fn cluster(&self) -> Option<ClusterReport>;
@@ -317,7 +321,7 @@ async fn healthz(State(control): Proxy) -> Response {
 
 async fn metrics(State(control): Proxy, headers: HeaderMap) -> Response {
     let format = exposition::Format::accepted(&headers);
-    let (modules, parents) = (control.modules(), control.parents());
+    let (modules, parents) = (control.modules(), (control.parents(), control.rules()));
     match exposition::write(
         format,
         control.metrics(),

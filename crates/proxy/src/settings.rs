@@ -4,6 +4,7 @@
 pub(crate) mod hierarchy;
 pub(crate) mod hooks;
 pub(crate) mod login;
+pub(crate) mod rule_counts;
 
 use crate::cluster::report::CandidateReport;
 use crate::cluster::{Cluster, ClusterSecret, Membership};
@@ -12,6 +13,7 @@ use crate::modules::loaded::LoadedModules;
 use hierarchy::Hierarchy;
 use hooks::Hooks;
 use login::Login;
+use rule_counts::RuleCounts;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -48,6 +50,8 @@ pub(crate) struct Settings {
     /// Rules of the operator.
     pub(crate) operator_rules: RuleSet,
     /// What is called at phases of requests.
+    /// How many requests they were for.
+    pub(crate) rule_counts: RuleCounts,
     pub(crate) hooks: Hooks,
     /// What an operator has put into the way of requests and responses.
     pub(crate) modules: Arc<LoadedModules>,
@@ -105,6 +109,7 @@ impl Settings {
         Self {
             is_extended: !operator_rules.is_empty(),
             operator_rules,
+            rule_counts: RuleCounts::new(&operator_rules),
             rules: compile_rules(&config),
             hooks: Hooks::default(),
             modules: Arc::default(),
@@ -296,6 +301,12 @@ impl Settings {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         self.read_ahead_of(routes.find(host, path).ok())
     }
+    /// The same, which goes on with what was counted of rules `before`.
+    pub(crate) fn continuing_rule_counts(mut self, before: &Self) -> Self {
+        self.rule_counts = RuleCounts::continuing(&self.operator_rules, &before.rule_counts);
+        self
+    }
+
 
     /// The same where the route is known; `None` for a target of a forward proxy.
     pub(crate) fn read_ahead_of(&self, route: Option<RouteId>) -> ReadAhead {

@@ -14,6 +14,7 @@ pub(super) use format::Format;
 use crate::cluster::report::{ClusterReport, MEMBER_STATES, MemberReport};
 use crate::modules::report::ModuleReport;
 use crate::settings::hierarchy::ParentReport;
+use crate::settings::rule_counts::RuleReport;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
@@ -32,13 +33,14 @@ pub(super) fn write(
     format: Format,
     snapshot: Snapshot,
     modules: Vec<ModuleReport>,
-    parents: Vec<ParentReport>,
+    (parents, rules): (Vec<ParentReport>, Vec<RuleReport>),
     cluster: Option<ClusterReport>,
 ) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Numbers(snapshot)));
     registry.register_collector(Box::new(ModuleNumbers(modules)));
     registry.register_collector(Box::new(ParentNumbers(parents)));
+    registry.register_collector(Box::new(RuleNumbers(rules)));
     registry.register_collector(Box::new(MemberNumbers(cluster)));
     let mut text = String::with_capacity(32 << 10);
     encode(&mut text, &registry)?;
@@ -100,6 +102,25 @@ impl Collector for ParentNumbers {
                 ];
                 write_value(&mut family.encode_family(&labels)?, Kind::Counter, count)?;
             }
+        }
+        Ok(())
+    }
+}
+
+/// Requests that rules are for.
+#[derive(Debug)]
+struct RuleNumbers(Vec<RuleReport>);
+
+impl Collector for RuleNumbers {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let mut family = begin_named(&mut encoder, NamedFamily::RULE_MATCHED)?;
+        for rule in &self.0 {
+            let labels = [("rule", rule.name.as_str())];
+            let mut one = family.encode_family(&labels)?;
+            write_value(&mut one, Kind::Counter, rule.requests)?;
         }
         Ok(())
     }
@@ -269,7 +290,8 @@ mod tests {
         counters.record_response_time(Source::Store, 1_000_000_000);
         counters.record_hold_time(3);
         let snapshot = Snapshot::sum([&counters]);
-        write(Format::OpenMetrics, snapshot, Vec::new(), Vec::new(), None).expect("written")
+        let none = (Vec::new(), Vec::new());
+        write(Format::OpenMetrics, snapshot, Vec::new(), none, None).expect("written")
     }
 
     #[test]

@@ -129,6 +129,13 @@ impl Control for Fake {
         }]
     }
 
+    fn rules(&self) -> Vec<RuleReport> {
+        vec![RuleReport {
+            name: "debs".to_owned(),
+            requests: 9,
+        }]
+    }
+
     fn cluster(&self) -> Option<ClusterReport> {
         self.cluster.clone()
     }
@@ -363,6 +370,7 @@ fn each_endpoint_answers_with_its_status_and_media_type() {
             "application/openmetrics-text",
             "\nweir_panics_total 1\n",
             "\nweir_parent_requests_total{parent=\"http://10.0.0.1:3128\",kind=\"sibling\",outcome=\"missed\"} 5\n",
+            "\nweir_rule_matched_total{rule=\"debs\"} 9\n",
             "\nweir_module_metric{module=\"ads\",metric=\"removed\"} 7\n",
             "\n# EOF\n",
         ],

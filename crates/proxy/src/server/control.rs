@@ -22,6 +22,7 @@ use crate::server::run::{
 use crate::server::until_restart;
 use crate::settings::Settings;
 use crate::settings::hierarchy::ParentReport;
+use crate::settings::rule_counts::RuleReport;
 use crate::worker::core::Worker;
 use crate::worker::shared::Shared;
 use arc_swap::ArcSwapOption;
@@ -339,6 +340,7 @@ impl Control {
             .with_modules(modules.logging_to(&self.shared.module_log))
             .with_membership(&before.membership)
             .with_logins(logins, Some((now, &before)))
+            .continuing_rule_counts(&before)
             .with_cluster_secret(&cluster_secret);
         settings.keep_health(now, &before);
         before.membership.configure(&config, &cluster_secret);
@@ -545,6 +547,10 @@ impl admin::Control for Control {
 
     fn parents(&self) -> Vec<ParentReport> {
         self.shared.settings.load().hierarchy.report()
+    }
+
+    fn rules(&self) -> Vec<RuleReport> {
+        self.shared.settings.load().rule_counts.report()
     }
 
     fn cluster(&self) -> Option<ClusterReport> {

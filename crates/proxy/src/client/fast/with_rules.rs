@@ -128,6 +128,7 @@ pub(super) fn take(
     output: Output<'_>,
 ) -> InputResult {
     let (head, request, log) = begun;
+    receiver.settings.rule_counts.count(matched);
     let mut this = RuledRequest {
         receiver,
         input,
@@ -241,12 +242,12 @@ impl<'a> RuledRequest<'a> {
             refresh: None,
         } = &plan
             && super::is_served_at_once(request, response)
-        {
             && !self
                 .receiver
                 .settings
                 .operator_rules
                 .may_limit_rate(self.matched)
+        {
             let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
             let made = MadeResponse {
                 response,
