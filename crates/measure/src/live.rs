@@ -81,6 +81,31 @@ pub struct TopRow {
     pub certain: bool,
 }
 
+/// The next hops that a configuration names: those of routes, parents and siblings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextHops {
+    /// The version of this type.
+    pub version: u32,
+    /// Each once.
+    pub next_hops: Vec<NextHopRow>,
+}
+
+/// How a next hop is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextHopRow {
+    /// Where it is.
+    pub url: String,
+    /// `route`, `parent` or `sibling`.
+    pub kind: String,
+    /// `in`, or `ejected`: it failed, and is not asked.
+    pub state: String,
+    /// How long it is ejected from now on, seconds; 0 if one request may find out whether it is
+    /// back.
+    pub ejected_for_s: Option<u64>,
+    /// Requests that were sent there and have not ended.
+    pub outstanding: u32,
+}
+
 /// The requests that were forwarded last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecentMisses {

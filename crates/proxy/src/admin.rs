@@ -41,7 +41,7 @@ use axum::{Extension, Router};
 use tokio::sync::oneshot;
 use weir_extend::{ListenerMode, StoredError};
 use weir_measure::Snapshot;
-use weir_measure::live::{RecentMisses, TopBy, TopOf, TopTable};
+use weir_measure::live::{NextHopRow, RecentMisses, TopBy, TopOf, TopTable};
 
 use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::AdminAddress;
@@ -83,6 +83,7 @@ GET  /history?step=1s      the last hour, or the last week with step=1min; from=
 GET  /events               what each second was, as server-sent events for at most 16 watchers
 GET  /top?of=urls&by=bytes the heaviest urls, hosts, clients or next-hops, by requests, to-clients (bytes), from-next-hops, wasted, misses or errors; n= rows; a table, or JSON in the same ways
 GET  /misses               the requests that were forwarded last, and why: a table, or JSON in the same ways
+GET  /next-hops            how the next hops of the configuration are: a table, or JSON in the same ways
 GET  /route?url=URL        where a request for a URL is sent, and why; before url= may come mode=forward&, mode=gateway& and format=json&
 POST /modules/NAME/disable do not call this module for new requests
 POST /modules/NAME/enable  call it again
@@ -142,6 +143,9 @@ pub trait Control: Send + Sync {
 
     /// What was counted of parents and siblings, each URL and kind once.
     fn parents(&self) -> Vec<ParentReport>;
+
+    /// How the next hops of the configuration are.
+    fn next_hops(&self) -> Vec<NextHopRow>;
 
     /// What was counted of rules of the operator, in their order.
     fn rules(&self) -> Vec<RuleReport>;
@@ -282,6 +286,7 @@ fn router(control: Arc<dyn Control>, dashboard: &Arc<Dashboard>, is_public: bool
         .route("/modules", get(modules_report))
         .route("/top", get(top::top))
         .route("/misses", get(top::misses))
+        .route("/next-hops", get(dashboard::next_hops))
         .route("/modules/{name}/{action}", post(switch_module))
         .route("/purge", post(purge::purge_url))
         .route("/purge-all", post(purge::purge_all))

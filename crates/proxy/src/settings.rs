@@ -10,7 +10,7 @@ use crate::cluster::report::CandidateReport;
 use crate::cluster::{Cluster, ClusterSecret, Membership};
 use crate::config::{self, Cidr, Config, Mode, NextHopUrl, balancing};
 use crate::modules::loaded::LoadedModules;
-use hierarchy::Hierarchy;
+use hierarchy::{Hierarchy, next_hop_row};
 use hooks::Hooks;
 use login::Login;
 use rule_counts::RuleCounts;
@@ -20,6 +20,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use weir_measure::live::NextHopRow;
 use weir_net::next_hops::ConnectionRules;
 use weir_net::next_hops::HopKey;
 use weir_policy::connections::{HopId, OpenRules};
@@ -49,9 +50,9 @@ pub(crate) struct Settings {
     pub(crate) rules: Rules,
     /// Rules of the operator.
     pub(crate) operator_rules: RuleSet,
-    /// What is called at phases of requests.
     /// How many requests they were for.
     pub(crate) rule_counts: RuleCounts,
+    /// What is called at phases of requests.
     pub(crate) hooks: Hooks,
     /// What an operator has put into the way of requests and responses.
     pub(crate) modules: Arc<LoadedModules>,
@@ -108,8 +109,8 @@ impl Settings {
         let operator_rules = operator_rules.expect("a valid configuration");
         Self {
             is_extended: !operator_rules.is_empty(),
-            operator_rules,
             rule_counts: RuleCounts::new(&operator_rules),
+            operator_rules,
             rules: compile_rules(&config),
             hooks: Hooks::default(),
             modules: Arc::default(),
@@ -242,6 +243,16 @@ impl Settings {
         routes.keep_health(now, &before, known);
     }
 
+    /// How the next hops of routes are, and parents and siblings.
+    pub(crate) fn next_hops(&self, now: Now) -> Vec<NextHopRow> {
+        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_routes = (0..).zip(&self.hops).filter_map(|(number, hop)| {
+            let health = routes.hop_health(now, HopId(number))?;
+            Some(next_hop_row(format!("http://{hop}"), "route", health))
+        });
+        of_routes.chain(self.hierarchy.next_hops(now)).collect()
+    }
+
     /// The number of a next hop, if a route has it.
     pub(crate) fn hop_id(&self, key: &HopKey) -> Option<HopId> {
         let place = self.hops.iter().position(|hop| hop == key)?;
@@ -290,6 +301,12 @@ impl Settings {
         self.config.cache.name.as_str()
     }
 
+    /// The same, which goes on with what was counted of rules `before`.
+    pub(crate) fn continuing_rule_counts(mut self, before: &Self) -> Self {
+        self.rule_counts = RuleCounts::continuing(&self.operator_rules, &before.rule_counts);
+        self
+    }
+
     /// The read-ahead of a fetch of this target: that of its route, else the general one.
     ///
     /// `path` may have a query; `*` is the whole server.
@@ -301,12 +318,6 @@ impl Settings {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         self.read_ahead_of(routes.find(host, path).ok())
     }
-    /// The same, which goes on with what was counted of rules `before`.
-    pub(crate) fn continuing_rule_counts(mut self, before: &Self) -> Self {
-        self.rule_counts = RuleCounts::continuing(&self.operator_rules, &before.rule_counts);
-        self
-    }
-
 
     /// The same where the route is known; `None` for a target of a forward proxy.
     pub(crate) fn read_ahead_of(&self, route: Option<RouteId>) -> ReadAhead {

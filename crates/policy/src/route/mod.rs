@@ -406,6 +406,20 @@ impl Routes {
         self.health.probed(now, hop, has_passed, rules)
     }
 
+    /// How `hop` is now; `None` if no route has it.
+    #[must_use]
+    pub fn hop_health(&self, now: Now, hop: HopId) -> Option<HopHealth> {
+        let state = self.health.at(self.health.index_of(hop)?);
+        Some(HopHealth {
+            ejected_for_ms: match state.condition(now) {
+                health::Condition::Healthy => None,
+                health::Condition::Ejected { until } => Some(until.ms_since(now.tick)),
+                health::Condition::Probing => Some(0),
+            },
+            outstanding: state.load.parts().div_ceil(1024),
+        })
+    }
+
     /// Takes over from `before` how next hops are: `known` says which of its hops one of these is.
     /// So what was learnt outlives a change of the configuration. The others are new from now on.
     pub fn keep_health(&mut self, now: Now, before: &Self, known: impl Fn(HopId) -> Option<HopId>) {
@@ -465,6 +479,16 @@ impl Routes {
         self.routes.push(Route { path_prefix, hops });
         Ok(())
     }
+}
+
+/// How a next hop is, for those who operate it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HopHealth {
+    /// How long it is ejected from now on, milliseconds; 0 if one request may find out whether it
+    /// is back. `None`: it is asked.
+    pub ejected_for_ms: Option<u64>,
+    /// Requests that were sent there and have not ended.
+    pub outstanding: u32,
 }
 
 fn check_hops(id: RouteId, hops: &[RouteHop]) -> Result<(), RouteError> {

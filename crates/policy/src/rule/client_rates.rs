@@ -11,8 +11,8 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 /// Clients whose place in time is known, 32 bytes each. A further one takes the place of the client
-/// that has been paid for longest: if more than these are held back at once, some are sent more than
-/// their rate.
+/// that has been paid for longest: if more than these are held back at once, some are sent more
+/// than their rate.
 pub const CLIENT_RATES_MAX: usize = 4096;
 
 /// Places that one client may have: of these the one is found without a search of all.

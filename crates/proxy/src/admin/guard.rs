@@ -27,7 +27,14 @@ pub(super) struct Guard {
 const NAMING: [&str; 2] = ["/misses", "/top"];
 
 /// What no page of another origin may ask for: what names something, and what has few places.
-const OF_OUR_PAGE: [&str; 5] = ["/events", "/history", "/live", "/misses", "/top"];
+const OF_OUR_PAGE: [&str; 6] = [
+    "/events",
+    "/history",
+    "/live",
+    "/misses",
+    "/next-hops",
+    "/top",
+];
 
 /// Refuses with 403 or 401 and the reason, or passes on.
 pub(super) async fn check(

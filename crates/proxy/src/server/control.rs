@@ -34,7 +34,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use weir_disk::files::Files;
 use weir_extend::{ListenerMode, StoredError};
-use weir_measure::live::{RecentMisses, TopBy, TopOf, TopTable};
+use weir_measure::live::{NextHopRow, RecentMisses, TopBy, TopOf, TopTable};
 use weir_measure::{Metric, ReloadOutcome, Snapshot};
 use weir_net::is_local;
 use weir_net::workers::Sockets;
@@ -547,6 +547,11 @@ impl admin::Control for Control {
 
     fn parents(&self) -> Vec<ParentReport> {
         self.shared.settings.load().hierarchy.report()
+    }
+
+    fn next_hops(&self) -> Vec<NextHopRow> {
+        let now = self.shared.clock().now();
+        self.shared.settings.load().next_hops(now)
     }
 
     fn rules(&self) -> Vec<RuleReport> {

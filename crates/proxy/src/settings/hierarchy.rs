@@ -9,13 +9,14 @@ use crate::config::{Config, Direct, HostPattern, Parent, ParentKind, PathPrefix,
 use crate::settings::login::Login;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weir_measure::live::NextHopRow;
 use weir_net::next_hops::HopKey;
 use weir_policy::Now;
 use weir_policy::connections::HopId;
 use weir_policy::route::policy::PolicyKind;
 use weir_policy::route::{
-    AGREED, Balancing, Choice, ChoiceFor, EjectionRules, NodeKey, RouteHop, RouteSpec, Routes,
-    Weight, Why,
+    AGREED, Balancing, Choice, ChoiceFor, EjectionRules, HopHealth, NodeKey, RouteHop, RouteSpec,
+    Routes, Weight, Why,
 };
 
 /// The parents and siblings of a configuration. Their numbers are the places of their tables.
@@ -43,6 +44,21 @@ pub(crate) struct ConfiguredProxy {
     pub(crate) timeout: Span,
     login: Option<Login>,
     counts: Arc<ProxyCounts>,
+}
+
+/// A next hop as it is told.
+pub(crate) fn next_hop_row(url: String, kind: &str, health: HopHealth) -> NextHopRow {
+    NextHopRow {
+        url,
+        kind: kind.to_owned(),
+        state: match health.ejected_for_ms {
+            None => "in",
+            Some(_) => "ejected",
+        }
+        .to_owned(),
+        ejected_for_s: health.ejected_for_ms.map(|ms| ms.div_ceil(1000)),
+        outstanding: health.outstanding,
+    }
 }
 
 /// The outcome of a request to a parent or sibling.
@@ -138,6 +154,22 @@ impl Hierarchy {
             table.keep_health(now, &before.table(kind), known);
         }
         self
+    }
+
+    /// How parents and siblings are, each URL and kind once.
+    pub(crate) fn next_hops(&self, now: Now) -> Vec<NextHopRow> {
+        let mut rows: Vec<NextHopRow> = Vec::new();
+        for (number, proxy) in (0..).zip(&self.proxies) {
+            let health = self.table(proxy.kind).hop_health(now, HopId(number));
+            let Some(health) = health.filter(|_| proxy.is_named()) else {
+                continue;
+            };
+            let ParentReport { url, kind, .. } = proxy.report();
+            if !rows.iter().any(|row| row.url == url && row.kind == kind) {
+                rows.push(next_hop_row(url, kind, health));
+            }
+        }
+        rows
     }
 
     /// Whether there are no parents and no siblings.

@@ -9,12 +9,14 @@
 mod answers;
 mod events;
 pub(super) mod history_file;
+mod next_hops;
 mod page;
 mod pieces;
 mod sampler;
 
 pub(super) use answers::{history, live};
 pub(super) use events::events;
+pub(super) use next_hops::next_hops;
 pub(super) use page::front;
 pub(super) use sampler::run as sample;
 

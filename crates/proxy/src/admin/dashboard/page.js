@@ -373,7 +373,20 @@ function show(now) {
   if (range <= HOUR / 12 || latest % 5 === 0 || now) charts.forEach((chart) => chart.refresh(range, latest));
   if (latest % 2 === 0) showReasons(range, latest);
 }
-function showNames() { showTop(); showMisses(); }
+async function showHops() {
+  try {
+    const hops = (await ask("/next-hops")).next_hops;
+    $("hops").hidden = !hops.length;
+    $("hop-rows").replaceChildren(...hops.map((hop) => {
+      const left = hop.ejected_for_s === null ? "" : hop.ejected_for_s ? `, ${hop.ejected_for_s} s more` : ", to be tried";
+      return make("tr", null, make("th", { scope: "row", class: "text name" }, name(hop.url)), cell(hop.kind, "text"),
+        cell((hop.state === "in" ? "asked" : hop.state) + left, hop.state === "in" ? "text" : "text bad"), cell(count(hop.outstanding)));
+    }));
+  } catch (error) {
+    $("hop-rows").replaceChildren(empty(4, "Not shown: " + error.message));
+  }
+}
+function showNames() { showTop(); showMisses(); showHops(); }
 
 function state(text, lost) {
   $("state").textContent = text;

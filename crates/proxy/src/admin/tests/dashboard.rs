@@ -162,3 +162,46 @@ fn history_that_is_not_read_keeps_no_other_reader_out() {
     }
     drop(readers);
 }
+
+/// The next hops of the fake.
+pub(super) fn next_hops() -> Vec<NextHopRow> {
+    let row = |url: &str, ejected_for_s: Option<u64>| NextHopRow {
+        url: url.to_owned(),
+        kind: "route".to_owned(),
+        state: ejected_for_s.map_or("in", |_| "ejected").to_owned(),
+        ejected_for_s,
+        outstanding: 2,
+    };
+    vec![
+        row("http://10.0.0.1:80", None),
+        row("http://10.0.0.2:80", Some(7)),
+    ]
+}
+
+/// Its rules.
+pub(super) fn rules() -> Vec<RuleReport> {
+    vec![RuleReport {
+        name: "debs".to_owned(),
+        requests: 9,
+    }]
+}
+
+#[test]
+fn next_hops_are_told_as_a_table_and_as_json_and_rules_among_the_metrics() {
+    let (admin, _fake) = start(Fake::default());
+    for (path, expected) in [
+        (
+            "/next-hops",
+            "http://10.0.0.2:80  route  ejected  7          2\n",
+        ),
+        (
+            "/next-hops?format=json",
+            "\"state\":\"in\",\"ejected_for_s\":null",
+        ),
+        ("/metrics", "\nweir_rule_matched_total{rule=\"debs\"} 9\n"),
+    ] {
+        let (status, text) = ask(&admin, &format!("GET {path} HTTP/1.1"));
+        assert_eq!(status, 200, "{text}");
+        assert!(text.contains(expected), "{text}");
+    }
+}
