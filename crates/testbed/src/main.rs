@@ -178,7 +178,7 @@ mod tests {
             "peers-scenario --scenario wpb --peers weir,apache --scale 0.1 --cache 75 --seed 7 \
              --clients 8,96 --together no --set origin.latency=constant(1s) --out /d --install",
             "uneven --install --peers weir,squid --experiments abort,path --pairs 3 --out r.json",
-            "instructions --against w --requests 100 --idle 0 --record r.json",
+            "instructions --against w --requests 100 --idle 0 --rules 100 --record r.json",
             "extend --parts instructions,cpu,table5,read-ahead,transcoder --requests 100 \
              --seconds 1 --rounds 2 --scale 0.1 --seed 7 --out r.json",
             "cluster --parts hit-ratio,speed,join,hot,herd,read-ahead,kill,lateral,purge,choice \
@@ -221,6 +221,7 @@ mod tests {
             "uneven --experiments all",
             "uneven --pairs 101",
             "instructions --requests 0",
+            "instructions --rules 257",
             "extend --parts table6",
             "extend --scale 2",
             "extend --case native",

@@ -1,5 +1,6 @@
 //! `cargo xtask instructions`: instructions that weir executes for a request, counted by callgrind,
-//! and user memory of an idle connection; of another weir beside it, if one is named.
+//! and user memory of an idle connection; of another weir beside it, or beside the numbers of an
+//! earlier record, if one is named; and with rules of the operator.
 //!
 //! Two runs send N and 3N requests over one kept connection. The difference of the busiest thread
 //! by 2N is what a request costs: what the start, the first request and the end cost is in both.
@@ -7,14 +8,15 @@
 
 mod callgrind;
 mod counted;
+mod rules;
 mod run;
 
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::idle::Idle;
 use crate::record::Benchmark;
-use crate::record::benchmark::Participants;
+use crate::record::benchmark::{Participants, missed};
 use crate::record::host;
-use crate::record::markdown::{self, COULD_NOT, list, ratio, row, table};
+use crate::record::markdown::{self, COULD_NOT, TARGETS, Target, list, ratio, row, table};
 use clap::{Args, value_parser};
 pub(crate) use counted::{Counted, Expected};
 use serde::{Deserialize, Serialize};
@@ -31,12 +33,19 @@ static CONTENDERS: [Contender; 1] = [Contender::WEIR];
 /// The other binary, in records and tables.
 const AGAINST: &str = "against";
 
+/// The most that a hit may cost with rules of the operator, in hits without.
+const WITH_RULES_MAX: f64 = 1.03;
+
 /// What to measure; kept in the record.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Options {
-    /// Another weir to measure in turn
+    /// Another weir to measure in turn, or a record (`.json`) to compare with
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
+    /// Hits beside so many rules of the operator, too: none of them for the target, and one
+    #[arg(long, default_value_t = 0, value_parser = value_parser!(u16).range(..=256))]
+    #[serde(default)]
+    rules: u16,
     /// Requests of the short run; the long one has three times as many
     #[arg(long, default_value_t = 2000, value_parser = value_parser!(u32).range(1..=1_000_000))]
     requests: u32,
@@ -53,15 +62,23 @@ enum Case {
     Hit,
     /// 1 KiB that may not be stored.
     Forward,
+    /// Stored content of 1 KiB, and rules of the operator, none of them for its target.
+    HitBesideRules,
+    /// The same, and one of the rules is for its target.
+    HitByRule,
 }
 
 const CASES: [Case; 2] = [Case::Hit, Case::Forward];
+
+const CASES_OF_RULES: [Case; 2] = [Case::HitBesideRules, Case::HitByRule];
 
 impl Case {
     fn name(self) -> &'static str {
         match self {
             Self::Hit => "hit 1 KiB",
             Self::Forward => "forward 1 KiB",
+            Self::HitBesideRules => "hit 1 KiB, no rule for it",
+            Self::HitByRule => "hit 1 KiB, one rule for it",
         }
     }
 }
@@ -138,12 +155,26 @@ impl Benchmark for Figures {
             &columns,
             rows,
         );
+        let rows = CASES_OF_RULES
+            .into_iter()
+            .filter_map(|case| with_rules(figures, case));
+        let rows = rows.map(|(case, instructions, ratio)| {
+            row([
+                case.name().to_owned(),
+                format!("{instructions:.0}"),
+                format!("{ratio:.3}"),
+            ])
+        });
+        let title = format!("### Cost of {} rules", record.settings.rules);
+        table(&mut out, &title, "| | instructions | to no rules |", rows);
+        list(&mut out, TARGETS, targets(record));
         list(&mut out, COULD_NOT, troubles(record));
         out
     }
 
     fn faults(record: &Record) -> Vec<String> {
         let mut faults = troubles(record);
+        faults.extend(missed(targets(record)));
         if record.figures.counts.is_empty() && record.figures.idle.is_empty() {
             faults.push("nothing was measured".to_owned());
         }
@@ -156,6 +187,27 @@ pub(crate) fn record_is_whole(record: &Record) -> bool {
     let figures = &record.figures;
     let has = |case| figures.instructions(WEIR, case).is_some();
     CASES.into_iter().all(has) && figures.idle_bytes(WEIR).is_some()
+}
+
+/// What a hit costs with rules, instructions and in hits without; `None` if it was not measured.
+fn with_rules(figures: &Figures, case: Case) -> Option<(Case, f64, f64)> {
+    let with = figures.instructions(WEIR, case)?;
+    let without = figures.instructions(WEIR, Case::Hit)?;
+    Some((case, with, with / without))
+}
+
+/// What is agreed of rules: those that are not for a target cost its hits little.
+fn targets(record: &Record) -> Vec<Target> {
+    let beside = with_rules(&record.figures, Case::HitBesideRules);
+    let target = beside.map(|(case, _, ratio)| {
+        let what = format!(
+            "{} rules, {}: {ratio:.3} x no rules, at most {WITH_RULES_MAX:.3}",
+            record.settings.rules,
+            case.name()
+        );
+        Target::new(what, ratio <= WITH_RULES_MAX)
+    });
+    target.into_iter().collect()
 }
 
 /// A row of both binaries; `None` if neither has a number.

@@ -2,10 +2,11 @@
 //! connections.
 
 use super::counted::{self, Counted, Expected};
-use super::{AGAINST, CASES, Case, Count, Record};
+use super::{AGAINST, CASES, CASES_OF_RULES, Case, Count, Figures, Record, rules};
 use crate::proxy::contender::WEIR;
 use crate::proxy::idle;
 use crate::proxy::template::Words;
+use std::path::{Path, PathBuf};
 use weir_bench::origin::ResponseSpec;
 use xtask::failure::{During, Failure};
 use xtask::workplace::Workplace;
@@ -15,17 +16,45 @@ const SIZE_BYTES: u64 = 1 << 10;
 impl Case {
     fn spec(self) -> ResponseSpec {
         ResponseSpec {
-            is_storable: self == Self::Hit,
+            is_storable: self != Self::Forward,
             ..ResponseSpec::new(&format!("/{self:?}"), SIZE_BYTES)
         }
     }
+
+    /// Rules for its runs, of `count` in all.
+    fn tables(self, count: u16) -> String {
+        match self {
+            Self::Hit | Self::Forward => String::new(),
+            Self::HitBesideRules => rules::tables(count, None),
+            Self::HitByRule => rules::tables(count, Some(&format!("/{self:?}"))),
+        }
+    }
+}
+
+/// What an earlier record has of its weir, as of the other binary.
+fn earlier_figures(file: &Path) -> Result<Figures, Failure> {
+    let mut figures = Record::read(file)?.figures;
+    figures
+        .counts
+        .retain(|count| count.binary == WEIR && CASES.contains(&count.case));
+    figures.idle.retain(|idle| idle.contender == WEIR);
+    for count in &mut figures.counts {
+        AGAINST.clone_into(&mut count.binary);
+    }
+    for idle in &mut figures.idle {
+        AGAINST.clone_into(&mut idle.contender);
+    }
+    Ok(figures)
 }
 
 /// Measures everything, into the record.
 pub(super) fn measure(record: &mut Record, words: &Words) -> Result<(), Failure> {
     let options = record.settings.clone();
     let mut binaries = vec![(WEIR, words.clone())];
-    if let Some(against) = &options.against {
+    let is_record = |file: &&PathBuf| file.extension().is_some_and(|it| it == "json");
+    if let Some(earlier) = options.against.as_ref().filter(is_record) {
+        record.figures = earlier_figures(earlier)?;
+    } else if let Some(against) = &options.against {
         let file = std::fs::canonicalize(against);
         let file = file.during(format_args!("find `{}`", against.display()))?;
         let mut words = words.clone();
@@ -33,11 +62,18 @@ pub(super) fn measure(record: &mut Record, words: &Words) -> Result<(), Failure>
         binaries.push((AGAINST, words));
     }
     let workplace = Workplace::make("instructions")?;
-    for case in CASES {
-        for (binary, words) in &binaries {
+    let of_rules = CASES_OF_RULES.iter().filter(|_| options.rules > 0);
+    for case in CASES.iter().chain(of_rules).copied() {
+        // another weir may be older than rules
+        let binaries = binaries
+            .iter()
+            .filter(|(binary, _)| CASES.contains(&case) || *binary == WEIR);
+        for (binary, words) in binaries {
             let directory = workplace.path().join(format!("{binary}-{case:?}"));
+            let mut words = words.clone();
+            words.set("MODULE_TABLES", case.tables(options.rules));
             let counted = Counted {
-                words,
+                words: &words,
                 spec: case.spec(),
                 requests: options.requests,
                 expected: Expected::default(),
