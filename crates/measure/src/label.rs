@@ -72,6 +72,13 @@ labels! {
         LifetimeForced = "lifetime-forced",
         /// A response was served stale that nothing but a rule permits to be (`rule[].stale_for`).
         Stale = "stale",
+        /// A response was stored, or one was used that was, since a directive of it was ignored
+        /// (`rule[].ignore`).
+        ResponseDirective = "response-directive",
+        /// The same with one that forbids to share it (`rule[].share`).
+        Shared = "shared",
+        /// A query was dropped or sorted for the key (`rule[].key`).
+        Key = "key",
     }
 
     /// How a request was answered: `hit`, the forward reasons of RFC 9211 §2.2, `collapsed` (§2.6),

@@ -4,9 +4,11 @@
 //! RFC 9111 §4.2. `resident_time` is measured by the monotonic tick, so that a wall clock that
 //! steps neither keeps a response alive nor kills it.
 
+pub mod ignored;
 pub mod judge;
 
 use crate::now::{Now, Tick};
+use ignored::{IgnoredDirective, StoringIgnored};
 use weir_semantics::{
     DeltaSeconds, Heuristic, Lifetime, ResponseDirectives, ResponseFacts, Strength, Timestamp,
     corrected_initial_age, freshness_lifetime, is_understood,
@@ -30,6 +32,12 @@ pub struct StoredFacts {
     /// credentials (RFC 9111 §3.5), or the response sets a cookie. No rule of the operator changes
     /// how long it may.
     pub keeps_lifetime: bool,
+    /// What a rule of the operator had ignored when it was stored. It answers a request only where
+    /// a rule has these ignored still.
+    pub ignored: StoringIgnored,
+    /// Whether a rule has them ignored still, for the use that these facts are for
+    /// ([`Reuse`](crate::rule::Reuse)); `false` of what is stored.
+    pub is_permitted: bool,
     /// Whether it must be validated before each use (`no-cache`, RFC 9111 §5.2.2.4).
     pub no_cache: bool,
     /// Whether it must not be served stale (`must-revalidate`, `proxy-revalidate`, `s-maxage`:
@@ -97,6 +105,8 @@ impl StoredFacts {
             strong_tag: response.entity_tag == Some(Strength::Strong),
             is_transformed: false,
             keeps_lifetime: response.has_set_cookie,
+            ignored: StoringIgnored::NONE,
+            is_permitted: false,
             no_cache,
             must_revalidate: directives.must_revalidate
                 || directives.proxy_revalidate
@@ -130,6 +140,25 @@ impl StoredFacts {
             keeps_lifetime: self.keeps_lifetime || keeps_lifetime,
             ..self
         }
+    }
+
+    /// The same facts of a response that is stored because a rule had these `ignored`, too.
+    #[must_use]
+    pub const fn ignoring(self, ignored: StoringIgnored) -> Self {
+        // its own lifetime is not what permits to share its cookie
+        let keeps_lifetime =
+            self.keeps_lifetime && !ignored.has(IgnoredDirective::ResponseSetCookie);
+        Self {
+            keeps_lifetime,
+            ignored: self.ignored.and(ignored),
+            ..self
+        }
+    }
+
+    /// Whether no rule permits any more what it was stored by.
+    #[must_use]
+    pub const fn lacks_rule(&self) -> bool {
+        !self.ignored.is_empty() && !self.is_permitted
     }
 
     /// The same facts of a response that may be outdated for a reason that it does not know itself:
@@ -193,6 +222,7 @@ impl StoredFacts {
     /// be stored, and is served no longer than they allow.
     #[must_use]
     pub fn keep_to(&self, directives: &ResponseDirectives) -> bool {
+        let directives = &self.ignored.left_of(directives);
         // RFC 9111 §5.2.2.3
         let disregarded = directives.must_understand && is_understood(self.status);
         let forbidden = directives.private || directives.no_store && !disregarded;

@@ -191,6 +191,11 @@ impl Transaction {
         self.bypasses_by_rule = true;
     }
 
+    /// A rule of the operator has changed its target for the cache key.
+    pub fn rekey_by_rule(&mut self) {
+        self.verdict.marks = self.verdict.marks.deviating(Deviation::Key);
+    }
+
     /// A module forbids to store the response that is to come.
     pub fn forbid_storing(&mut self) {
         self.is_forbidden = true;
@@ -236,6 +241,13 @@ impl Transaction {
         (own, used): (&StoredFacts, &StoredFacts),
     ) {
         let is_used = |directives| matches!(judge(now, directives, own), Judgement::Use(_));
+        let is_stored = matches!(
+            self.verdict.handling,
+            Handling::Hit(_) | Handling::Collapsed(_) | Handling::StaleInstead(_)
+        );
+        if is_stored && let Some(deviation) = own.ignored.deviation() {
+            self.verdict.marks = self.verdict.marks.deviating(deviation);
+        }
         let deviation = match self.verdict.handling {
             Handling::Hit(_) | Handling::Collapsed(_) if is_used(sent) => return,
             Handling::Hit(_) | Handling::Collapsed(_) if is_used(&self.request.directives) => {
@@ -303,6 +315,9 @@ impl Transaction {
     pub fn handle(&mut self, now: Now, rules: &Rules, event: Event<'_>) -> Commands {
         match event {
             Event::Request { unshared } => self.begin(now, rules, unshared),
+            Event::Found(stored) | Event::FoundPart(stored, _) if stored.lacks_rule() => {
+                self.miss(now, Missing::Target)
+            }
             Event::Found(stored) => self.choose(now, stored),
             Event::FoundPart(stored, Covers::Wanted) => self.choose(now, stored),
             Event::FoundPart(stored, Covers::Lacking) => self.lack(now, stored),
@@ -422,6 +437,9 @@ impl Transaction {
         self.verdict.decided_by = response.decided_by;
         let storing = self.storing(now, rules, response);
         self.verdict.storing = Some(storing.map_or_else(Storing::NotStored, |_| Storing::Stored));
+        if let Ok(facts) = &storing {
+            self.note_storing(facts);
+        }
         let relay = Commands::one(Command::Relay);
         if !self.request.method.is_safe() {
             return if response.status < 400 {

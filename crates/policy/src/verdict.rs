@@ -29,9 +29,9 @@ pub const MAY_BE_PURGED: (&str, &str) = (
 /// from RFC 9111, and its meaning.
 pub const BY_RULE: (&str, &str) = (
     "rule",
-    "A rule of the operator has a stored response answer the request, which RFC 9111 would not \
-     permit without it; `weir_rule_deviations_total` says how. Or a rule denies the request, or has \
-     it bypass the cache.",
+    "A rule of the operator has a stored response answer the request, or has one stored, which RFC \
+     9111 would not permit without it, or changes the cache key; `weir_rule_deviations_total` says \
+     how. Or a rule denies the request, or has it bypass the cache.",
 );
 
 /// What happened to one request, complete when its transaction is.
@@ -262,15 +262,20 @@ impl Verdict {
 
     /// The finer reason: that a rule of the operator has a stored response answer, else that of the
     /// handling, else that a hit came from disk or that what is stored may have been purged, else
-    /// why the response was not stored.
+    /// why the response was not stored, else that a rule departs from RFC 9111 otherwise.
     #[must_use]
     pub const fn detail(&self) -> Option<&'static str> {
         match (self.handling.detail(), self.handling, self.storing) {
-            _ if self.marks.is_by_rule() => Some(BY_RULE.0),
+            (_, Handling::Hit(_) | Handling::Collapsed(_) | Handling::StaleInstead(_), _)
+                if self.marks.is_by_rule() =>
+            {
+                Some(BY_RULE.0)
+            }
             (Some(detail), ..) => Some(detail),
             (None, Handling::Hit(_), _) if self.marks.is_from_disk() => Some(FROM_DISK.0),
             (None, Handling::Forward(Fwd::Stale), _) if self.may_be_purged => Some(MAY_BE_PURGED.0),
             (None, _, Some(Storing::NotStored(why))) => Some(why.as_str()),
+            (None, ..) if self.marks.is_by_rule() => Some(BY_RULE.0),
             (None, ..) => None,
         }
     }

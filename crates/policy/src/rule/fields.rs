@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
 use core::net::IpAddr;
 use weir_extend::{FieldError, FieldRule, FieldRuleError, Fields};
-use weir_semantics::{Known, identify, is_same_field};
+use weir_semantics::{Known, identify, is_same_field, list_elements};
 
 /// Most changes of a head that one rule makes.
 pub const FIELDS_MAX: usize = 32;
@@ -155,7 +155,9 @@ impl FieldRules {
         }
         for (place, rule) in rules.iter().enumerate() {
             let check = || {
-                if let Some(name) = message.decides(rule.name()) {
+                if let Some(name) = message.decides(rule.name())
+                    && !(message == Message::Response && only_restricts(rule))
+                {
                     return Err(FieldRulesError::Decides(name));
                 }
                 let unknown = rule.value().and_then(unknown_placeholder);
@@ -216,7 +218,7 @@ impl FieldRules {
 }
 
 /// Removes the lines that some recipients take for ones with this name.
-fn remove_other_spellings(fields: &mut Fields, name: &str) -> Result<(), FieldError> {
+pub(super) fn remove_other_spellings(fields: &mut Fields, name: &str) -> Result<(), FieldError> {
     let is_other = |other: &&str| is_same_field(other, name) && !other.eq_ignore_ascii_case(name);
     let names = fields.iter().map(|line| line.0);
     let others: Vec<String> = names.filter(is_other).map(Into::into).collect();
@@ -265,6 +267,23 @@ impl Message {
         };
         decides.then_some(known.as_str())
     }
+}
+
+/// Whether a change adds directives to `Cache-Control` that let caches behind this one do less,
+/// whatever else it says (RFC 9111 §5.2.2). Not `must-revalidate`: it lets them share more (§3.5).
+fn only_restricts(change: &FieldRule) -> bool {
+    const RESTRICTING: [&[u8]; 4] = [b"private", b"no-store", b"no-cache", b"no-transform"];
+    let FieldRule::Add(name, value) = change else {
+        return false;
+    };
+    let mut directives = list_elements(value.as_bytes()).peekable();
+    let is_restricting = |directive: &[u8]| {
+        let mut known = RESTRICTING.iter();
+        known.any(|known| directive.eq_ignore_ascii_case(known))
+    };
+    identify(name) == Some(Known::CacheControl)
+        && directives.peek().is_some()
+        && directives.all(is_restricting)
 }
 
 /// The placeholders of a value, and the text before each; last the text behind them.
@@ -453,6 +472,22 @@ mod tests {
             check(Message::Response, &format!("remove {name}"));
         }
         assert!(parse_fields(Message::Request, ["set Authorization: x"]).is_ok());
+        // caches behind this one may be told to do less
+        for value in ["private", "No-Store, no-cache", "no-transform"] {
+            let text = format!("add Cache-Control: {value}");
+            assert!(parse_fields(Message::Response, [&text]).is_ok(), "{text}");
+            check(Message::Request, &text);
+            check(Message::Response, &format!("set Cache-Control: {value}"));
+        }
+        for value in [
+            "must-revalidate",
+            "private, public",
+            "no-cache=x",
+            "max-age=0",
+            "{path}",
+        ] {
+            check(Message::Response, &format!("add Cache-Control: {value}"));
+        }
         let many = ["add A: 1"; FIELDS_MAX + 1];
         let error = parse_fields(Message::Request, many);
         assert_eq!(error, Err((FIELDS_MAX, FieldRulesError::TooMany)));

@@ -14,7 +14,7 @@ mod clients;
 mod fields;
 mod hidden;
 mod host_table;
-mod ignored;
+mod key;
 mod matchers;
 mod path;
 mod preset;
@@ -22,6 +22,7 @@ mod reuse;
 mod set;
 mod spec;
 
+pub use crate::stored::ignored::{IgnoredDirective, RequestIgnored, StoringIgnored};
 pub use bits::{Bits, RULES_MAX};
 pub use client_rates::{BURST_MS, ByteRate, CLIENT_RATES_MAX, ClientRates, RateGrant};
 pub use clients::CLIENT_NETS_MAX;
@@ -30,7 +31,10 @@ pub use fields::{
     parse_fields,
 };
 pub use hidden::{RuleWarning, Surroundings, WarningKind};
-pub use ignored::{IgnoredDirective, RequestIgnored};
+pub use key::{
+    CodingName, KEY_PARAMETERS_MAX, KeyPatternError, KeyRule, LanguageTag, QUERY_NAME_BYTES_MAX,
+    QueryName,
+};
 pub use matchers::{
     ListenerPattern, Matchers, PATTERNS_MAX, PatternError, StatusPattern, TypePattern,
 };
@@ -41,3 +45,4 @@ pub use preset::Preset;
 pub use reuse::{ERROR_LIFETIME_MAX, Reuse};
 pub use set::{FetchingRules, Outcome, Place, RuleError, RuleSet, StoringRules};
 pub use spec::{Action, Actions, DENY_BYTES_MAX, Denial, RuleLifetime, RuleRate, RuleSpec};
+pub use weir_extend::ListenerMode;

@@ -5,6 +5,7 @@
 //! that its origin has not said.
 
 use crate::stored::StoredFacts;
+use crate::stored::ignored::StoringIgnored;
 use weir_semantics::DeltaSeconds;
 
 /// The longest forced lifetime of an error that one odd request can provoke, seconds: a client that
@@ -19,6 +20,8 @@ pub struct Reuse {
     /// How long past that it may be served while it is validated, if the next hop fails, and if it
     /// cannot be reached, unless the response itself permits more.
     pub stale_for: Option<DeltaSeconds>,
+    /// What is ignored when it is stored. What was stored by that is used as long as it is.
+    pub ignored: StoringIgnored,
 }
 
 impl Reuse {
@@ -26,12 +29,13 @@ impl Reuse {
     pub const NONE: Self = Self {
         forced: None,
         stale_for: None,
+        ignored: StoringIgnored::NONE,
     };
 
     /// Whether they say nothing.
     #[must_use]
     pub const fn is_none(&self) -> bool {
-        self.forced.is_none() && self.stale_for.is_none()
+        self.forced.is_none() && self.stale_for.is_none() && self.ignored.is_empty()
     }
 
     /// The facts of a stored response for a use under these rules.
@@ -42,10 +46,11 @@ impl Reuse {
     /// keeps that lifetime.
     #[must_use]
     pub fn of(&self, facts: &StoredFacts) -> StoredFacts {
-        if facts.keeps_lifetime {
-            return *facts;
-        }
         let mut used = *facts;
+        used.is_permitted = facts.ignored.without(self.ignored).is_empty();
+        if facts.keeps_lifetime {
+            return used;
+        }
         if let Some(forced) = self.forced {
             let is_provokable = facts.status >= 400 && !matches!(facts.status, 404 | 410);
             used.freshness_lifetime = match is_provokable {
@@ -76,6 +81,8 @@ mod tests {
             strong_tag: false,
             is_transformed: false,
             keeps_lifetime: false,
+            ignored: StoringIgnored::NONE,
+            is_permitted: true,
             no_cache: false,
             must_revalidate: false,
             freshness_lifetime: DeltaSeconds(10),

@@ -9,13 +9,14 @@ use super::client_rates::ByteRate;
 use super::clients::{CLIENT_NETS_MAX, ClientTable};
 use super::fields::FieldRules;
 use super::host_table::{HostTable, NameTable};
-use super::ignored::RequestIgnored;
+use super::key::KeyRule;
 use super::matchers::{ListenerPattern, Matchers, PATTERNS_MAX, StatusPattern};
 use super::path::{PathPattern, STARS_MAX};
 use super::reuse::Reuse;
 use super::spec::{Action, Actions, DENY_BYTES_MAX, Denial, RuleLifetime, RuleRate, RuleSpec};
 use crate::fetch::{AbortKind, ReadAhead};
 use crate::route::HostPattern;
+use crate::stored::ignored::{IgnoredDirective, RequestIgnored};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString as _};
@@ -48,6 +49,8 @@ pub struct RuleSet {
     of_storing: Bits,
     /// Those that decide how responses are fetched.
     of_fetch: Bits,
+    /// Rules that change the cache key.
+    of_key: Bits,
 }
 
 /// Whence a request comes, beside its target.
@@ -73,6 +76,8 @@ pub struct Outcome<'r> {
     pub bypass: bool,
     /// Directives that are ignored.
     pub ignored: RequestIgnored,
+    /// What of its target and preferences is in the cache key, if it is changed.
+    pub key: Option<&'r KeyRule>,
     /// Changes of its head.
     pub request: Option<&'r FieldRules>,
 }
@@ -149,8 +154,9 @@ impl RuleSet {
             path_open: Bits::NONE,
             path_first: NameTable::default(),
             of_response: select(&rules, Matchers::is_of_response),
-            of_storing: with_action(&rules, Action::is_of_storing),
-            of_fetch: with_action(&rules, Action::is_of_fetch),
+            of_storing: select_acting(&rules, Action::is_of_storing),
+            of_fetch: select_acting(&rules, Action::is_of_fetch),
+            of_key: select_acting(&rules, |action| action == Action::Key),
             rules: Vec::new(),
         };
         for (index, rule) in rules.iter().enumerate() {
@@ -278,6 +284,7 @@ impl RuleSet {
             },
             bypass: is_for_some || actions().find_map(|it| it.bypass).unwrap_or(false),
             ignored: actions().find_map(|it| it.ignore).unwrap_or_default(),
+            key: first_key(rules()),
             request: changing
                 .and_then(|rule| rule.actions.request.as_ref())
                 .filter(|rules| !rules.is_empty()),
@@ -312,6 +319,7 @@ impl RuleSet {
         let gives = |rule: &&RuleSpec| status < 400 || !rule.matchers.status.is_empty();
         let mut lifetimes = rules().filter(gives);
         let lifetime = lifetimes.find_map(|rule| rule.actions.lifetime);
+        let ignored = rules().find_map(|rule| rule.actions.ignore_storing);
         let (default, forced) = match lifetime {
             Some(RuleLifetime::Default(seconds)) => (Some(seconds), None),
             Some(RuleLifetime::Forced(seconds)) => (None, Some(seconds)),
@@ -322,8 +330,21 @@ impl RuleSet {
             reuse: Reuse {
                 forced,
                 stale_for: rules().find_map(|rule| rule.actions.stale_for),
+                ignored: ignored.unwrap_or_default(),
             },
         }
+    }
+
+    /// What of a target is in its cache key, if a rule says so. `host` and `path` as of
+    /// [`RuleSet::matched`].
+    #[must_use]
+    pub fn key(&self, mode: ListenerMode, host: &[u8], path: &str) -> Option<&KeyRule> {
+        if self.of_key.is_empty() {
+            return None;
+        }
+        let of_mode = self.modes[mode as usize] & self.of_key;
+        let matched = self.matched(of_mode, host, path);
+        first_key(matched.iter().map(|rule| &self.rules[rule]))
     }
 
     /// Whether one of the `matched` rules may change a response.
@@ -406,11 +427,17 @@ impl RuleSet {
     }
 }
 
-/// The rules that have such an action.
-fn with_action(rules: &[RuleSpec], is_such: fn(Action) -> bool) -> Bits {
+/// The first that says what is in the key; `None` if that changes nothing.
+fn first_key<'r>(mut rules: impl Iterator<Item = &'r RuleSpec>) -> Option<&'r KeyRule> {
+    let key = rules.find_map(|rule| rule.actions.key.as_ref());
+    key.filter(|key| !key.is_none())
+}
+
+/// The rules that have one of these actions.
+fn select_acting(rules: &[RuleSpec], is_one: impl Fn(Action) -> bool) -> Bits {
     let rules = rules.iter().enumerate();
-    let has = |rule: &RuleSpec| rule.actions.iter().any(is_such);
-    let selected = rules.filter(|(_, rule)| has(rule));
+    let acts = |rule: &RuleSpec| rule.actions.iter().any(&is_one);
+    let selected = rules.filter(|(_, rule)| acts(rule));
     selected.map(|(index, _)| index).collect()
 }
 
@@ -474,7 +501,7 @@ fn check(rules: &[RuleSpec]) -> Result<(), RuleError> {
 
 /// What is for all clients, in a rule that is for some: the key, and the reason.
 fn shared_by_clients(matchers: &Matchers, actions: &Actions) -> Option<(&'static str, String)> {
-    let shared = |action: &Action| action.is_of_storing() || action.is_of_fetch();
+    let shared = |action: &Action| action.is_for_all() || action.is_of_fetch();
     let (key, action) = (matchers.of_client()?, actions.iter().find(shared)?);
     let what = match action.is_of_fetch() {
         true => "how a response is fetched",
@@ -482,30 +509,25 @@ fn shared_by_clients(matchers: &Matchers, actions: &Actions) -> Option<(&'static
     };
     let reason = format!(
         "`{}` decides {what}, which is for all clients: the rule cannot depend on `{key}`",
-        action.as_str()
+        action.key()
     );
-    Some((action.as_str(), reason))
+    Some((action.key(), reason))
 }
 
 fn check_rule((index, rule): (usize, &RuleSpec)) -> Result<(), RuleError> {
     let error =
         |key, reason: String, hint: &str| Err(RuleError::new(Some(index), key, reason, hint));
     let (matchers, actions) = (&rule.matchers, &rule.actions);
-    let lengths = [
-        ("listener", matchers.listener.len()),
-        ("host", matchers.host.len()),
-        ("path", matchers.path.len()),
-        ("method", matchers.method.len()),
-        ("client", matchers.client.len()),
-        ("status", matchers.status.len()),
-        ("content_type", matchers.content_type.len()),
-    ];
-    if let Some((key, length)) = lengths.into_iter().find(|it| it.1 > PATTERNS_MAX) {
+    if let Some((key, length)) = long_list(rule) {
         let reason = format!("{length} values, more than {PATTERNS_MAX}");
         return error(key, reason, "make two rules of it");
     }
     if actions.iter().next().is_none() {
-        let words = Action::ALL.map(|action| format!("`{}`", action.as_str()));
+        let mut words: Vec<String> = Action::ALL
+            .into_iter()
+            .map(|action| format!("`{}`", action.key()))
+            .collect();
+        words.dedup();
         let hint = format!("give it an action: {}", words.join(", "));
         return error("", "the rule does nothing".into(), &hint);
     }
@@ -518,13 +540,14 @@ fn check_rule((index, rule): (usize, &RuleSpec)) -> Result<(), RuleError> {
     if let (true, Some(action)) = (matchers.is_of_response(), of_request) {
         let reason = format!(
             "`{}` is decided before there is a response: the rule cannot depend on `{key}`",
-            action.as_str()
+            action.key()
         );
-        return error(action.as_str(), reason, "make two rules of it");
+        return error(action.key(), reason, "make two rules of it");
     }
     if let Some((key, reason)) = shared_by_clients(matchers, actions) {
         return error(key, reason, "make two rules of it");
     }
+    check_sharing(actions).map_or(Ok(()), |(key, reason, hint)| error(key, reason, hint))?;
     let has_default = |status: &StatusPattern| STATUSES_STORED.iter().any(|it| status.matches(*it));
     if let Some(RuleLifetime::Default(_)) = actions.lifetime
         && let Some(status) = matchers.status.iter().find(|status| !has_default(status))
@@ -559,6 +582,56 @@ fn check_rule((index, rule): (usize, &RuleSpec)) -> Result<(), RuleError> {
             "write it in one line",
         ),
         _ => Ok(()),
+    }
+}
+
+/// A list of a rule that has more than [`PATTERNS_MAX`] values, and how many.
+fn long_list(rule: &RuleSpec) -> Option<(&'static str, usize)> {
+    let (matchers, key) = (&rule.matchers, rule.actions.key.as_ref());
+    let of_key = |length: fn(&KeyRule) -> Option<usize>| key.and_then(length).unwrap_or(0);
+    let lengths = [
+        ("listener", matchers.listener.len()),
+        ("host", matchers.host.len()),
+        ("path", matchers.path.len()),
+        ("method", matchers.method.len()),
+        ("client", matchers.client.len()),
+        ("status", matchers.status.len()),
+        ("content_type", matchers.content_type.len()),
+        ("key.drop_query", of_key(|key| Some(key.drop_query.len()))),
+        (
+            "key.keep_query",
+            of_key(|key| Some(key.keep_query.as_ref()?.len())),
+        ),
+        (
+            "key.languages",
+            of_key(|key| Some(key.languages.as_ref()?.len())),
+        ),
+        (
+            "key.codings",
+            of_key(|key| Some(key.codings.as_ref()?.len())),
+        ),
+    ];
+    lengths.into_iter().find(|it| it.1 > PATTERNS_MAX)
+}
+
+/// What is wrong with what is ignored, where that lets one user see what is for another: the key,
+/// the reason, and what to do.
+fn check_sharing(actions: &Actions) -> Option<(&'static str, String, &'static str)> {
+    let ignored = actions.ignore_storing.unwrap_or_default();
+    let mut all = IgnoredDirective::ALL.into_iter();
+    let sharing = all.find(|directive| directive.shares() && ignored.has(*directive));
+    match (sharing, actions.shares) {
+        (Some(directive), false) => Some((
+            "ignore",
+            format!("with `{directive}` ignored, users get responses that are for another one"),
+            "remove it, or set `share = \"unsafe\"` in this rule if there are no such responses there",
+        )),
+        (None, true) => Some((
+            "share",
+            "nothing is ignored in this rule that it would be for".into(),
+            "remove it",
+        )),
+        _ => None,
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::client_rates::ByteRate;
 use super::fields::FieldRules;
-use super::ignored::RequestIgnored;
+use super::key::KeyRule;
 use super::matchers::Matchers;
 use crate::fetch::{AbortKind, ReadAhead};
+use crate::stored::ignored::{RequestIgnored, StoringIgnored};
 use alloc::boxed::Box;
 use weir_semantics::{DeltaSeconds, words};
 
@@ -32,11 +33,17 @@ pub struct Actions {
     pub bypass: Option<bool>,
     /// Directives of the request that are ignored when a response is chosen.
     pub ignore: Option<RequestIgnored>,
+    /// Directives that are ignored when a response is stored.
+    pub ignore_storing: Option<StoringIgnored>,
+    /// Whether it is written out that one user may see by that what is for another.
+    pub shares: bool,
     /// How long a response is fresh. Without statuses among the matchers, of responses below 400
     /// alone: an error is not kept because successes are.
     pub lifetime: Option<RuleLifetime>,
     /// How long past its freshness a response may be served, seconds.
     pub stale_for: Option<DeltaSeconds>,
+    /// What of the target and of preferences is in the cache key.
+    pub key: Option<KeyRule>,
     /// Changes of the request, before anything is decided by its fields.
     pub request: Option<FieldRules>,
     /// Changes of the response for its client, behind the store and all modules.
@@ -84,12 +91,16 @@ words! {
         Deny = "deny",
         /// The request is sent past the cache.
         Bypass = "bypass",
-        /// Directives are ignored.
+        /// Directives are ignored when a response is chosen.
         Ignore = "ignore",
+        /// Directives are ignored when a response is stored.
+        IgnoreStoring = "ignore-storing",
         /// A response is fresh for a time.
         Lifetime = "lifetime",
         /// A response may be served past its freshness.
         StaleFor = "stale_for",
+        /// The cache key is changed, and the request.
+        Key = "key",
         /// The request is changed.
         Request = "request",
         /// The response is changed for its client.
@@ -107,7 +118,23 @@ impl Action {
     /// Whether it decides what is stored, for all clients.
     #[must_use]
     pub const fn is_of_storing(self) -> bool {
-        matches!(self, Self::Lifetime | Self::StaleFor)
+        matches!(self, Self::IgnoreStoring | Self::Lifetime | Self::StaleFor)
+    }
+
+    /// The key of the configuration that it is of.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::IgnoreStoring => Self::Ignore.as_str(),
+            action => action.as_str(),
+        }
+    }
+
+    /// Whether it is the same for all clients: what is stored is for all of them, and a purge finds
+    /// it.
+    #[must_use]
+    pub const fn is_for_all(self) -> bool {
+        self.is_of_storing() || matches!(self, Self::Key)
     }
 
     /// Whether it decides how a response is fetched, which may have readers of any client.
@@ -119,10 +146,7 @@ impl Action {
     /// Whether it is decided before there is a response.
     #[must_use]
     pub const fn is_of_request(self) -> bool {
-        !matches!(
-            self,
-            Self::Response | Self::Rate | Self::Lifetime | Self::StaleFor
-        )
+        !self.is_of_storing() && !matches!(self, Self::Response | Self::Rate)
     }
 }
 
@@ -134,8 +158,10 @@ impl Actions {
             Action::Deny => self.deny.is_some(),
             Action::Bypass => self.bypass.is_some(),
             Action::Ignore => self.ignore.is_some(),
+            Action::IgnoreStoring => self.ignore_storing.is_some(),
             Action::Lifetime => self.lifetime.is_some(),
             Action::StaleFor => self.stale_for.is_some(),
+            Action::Key => self.key.is_some(),
             Action::Request => self.request.is_some(),
             Action::Response => self.response.is_some(),
             Action::Rate => self.rate.is_some(),

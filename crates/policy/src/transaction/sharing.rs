@@ -105,6 +105,10 @@ impl Transaction {
     /// this one came. Gives `Serve`, or `Forward` for a request that goes alone, as the client sent
     /// it.
     pub fn joined(&mut self, now: Now, stored: &StoredFacts, joined: JoinKind) -> Commands {
+        if stored.lacks_rule() {
+            self.stored = None;
+            return self.forward(now, self.reason_to_forward(), ForwardedForm::AsSent);
+        }
         let hit = match judge(now, &self.request.directives, stored) {
             Judgement::Use(hit) => hit,
             Judgement::Forward(fwd) => {

@@ -4,6 +4,7 @@
 use super::{Command, Commands, ForwardedForm, Rules, Transaction, is_error, may_excuse};
 use crate::now::Now;
 use crate::stored::StoredFacts;
+use crate::stored::ignored::{IgnoredDirective, StoringIgnored};
 use crate::verdict::{Handling, NotStored, Storing};
 use weir_semantics::{Fwd, Method, RequestFacts, ResponseFacts, storable};
 
@@ -30,6 +31,11 @@ impl SetCookieRule {
             Self::Rfc9111 => true,
         }
     }
+}
+
+/// Whether a response to credentials is stored only because a rule has those ignored.
+const fn shares_credentials(ignored: StoringIgnored) -> bool {
+    ignored.has(IgnoredDirective::RequestAuthorization)
 }
 
 impl Transaction {
@@ -64,12 +70,18 @@ impl Transaction {
         if self.is_forbidden {
             return Err(NotStored::Module);
         }
-        storable(request, response).map_err(NotStored::Rule)?;
         if let Some(cause) = rules.profile.refuses(response) {
+            storable(request, response).map_err(NotStored::Rule)?;
             return Err(NotStored::Profile(cause));
         }
+        let by_rule = rules.reuse.ignored;
+        let (left, mut ignored) = by_rule
+            .storable(request, response)
+            .map_err(NotStored::Rule)?;
+        let response = &left;
         if response.has_set_cookie && !rules.set_cookie.permits(response) {
-            return Err(NotStored::SetCookie);
+            let by_rule = by_rule.set_cookie(request).ok_or(NotStored::SetCookie)?;
+            ignored = ignored.and(by_rule);
         }
         // an error that one odd request can provoke, kept by heuristics, would spoil the target for
         // everybody; that there is nothing (any more) is no such error
@@ -78,7 +90,8 @@ impl Transaction {
             return Err(NotStored::Useless);
         }
         let facts = StoredFacts::new(response, self.request_time, now, &rules.heuristic)
-            .keeping_lifetime(request.has_authorization);
+            .keeping_lifetime(request.has_authorization && !shares_credentials(ignored))
+            .ignoring(ignored);
         if rules.reuse.of(&facts).is_useless() {
             return Err(NotStored::Useless);
         }
@@ -90,6 +103,13 @@ impl Transaction {
             return Err(NotStored::Module);
         }
         Ok(facts)
+    }
+
+    /// Notes that a response is stored by a rule of the operator, if one had something ignored.
+    pub(super) fn note_storing(&mut self, facts: &StoredFacts) {
+        if let Some(deviation) = facts.ignored.deviation() {
+            self.verdict.marks = self.verdict.marks.deviating(deviation);
+        }
     }
 
     /// The request as it was sent to the next hop: its ranges decide whether a 206 is storable.

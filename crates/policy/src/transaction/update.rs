@@ -25,6 +25,7 @@
 use super::{Command, Commands, ForwardedForm, Rules, Serving, Transaction};
 use crate::now::Now;
 use crate::stored::StoredFacts;
+use crate::stored::ignored::StoringIgnored;
 use crate::verdict::{NotStored, Storing};
 use weir_semantics::{DecidedBy, Fits, Method, NotStorable, RequestFacts, ResponseFacts};
 
@@ -77,6 +78,7 @@ impl Transaction {
         let (facts, change) = match self.storing_merged(now, rules, update) {
             Ok(facts) => {
                 self.verdict.storing = Some(Storing::Stored);
+                self.note_storing(&facts);
                 (facts, Commands::one(Command::Freshen(facts)))
             }
             Err(why) => {
@@ -105,6 +107,7 @@ impl Transaction {
             Err(_) => return self.outdated(now),
         };
         self.verdict.storing = Some(Storing::Stored);
+        self.note_storing(&facts);
         self.keeps_part = facts.can_be_part();
         Commands::one(Command::Relay).with(Command::Combine(facts))
     }
@@ -126,6 +129,7 @@ impl Transaction {
         match self.storing_merged(now, rules, update) {
             Ok(facts) => {
                 self.verdict.storing = Some(Storing::Stored);
+                self.note_storing(&facts);
                 relay.with(Command::Freshen(facts))
             }
             Err(why) => relay.and(self.not_updated(why)),
@@ -174,6 +178,7 @@ impl Transaction {
         facts
             .transformed(stored(|it| it.is_transformed))
             .keeping_lifetime(stored(|it| it.keeps_lifetime))
+            .ignoring(self.stored.map_or(StoringIgnored::NONE, |it| it.ignored))
     }
 
     /// Whether the response itself permits to share it, where that must be said.

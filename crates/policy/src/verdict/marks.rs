@@ -13,6 +13,14 @@ words! {
         LifetimeForced = "lifetime-forced",
         /// A response was served stale that nothing but the rule permits to be (§4.2.4).
         Stale = "stale",
+        /// A directive of the response was ignored (§5.2.2): it was stored by what remains.
+        ResponseDirective = "response-directive",
+        /// A response was shared that says that it is for one user, or does not say that it may be
+        /// shared (§3, §3.5, §7.3).
+        Shared = "shared",
+        /// The cache key is not that of the target URI (§2): parameters of its query were dropped
+        /// or sorted.
+        Key = "key",
     }
 }
 
@@ -25,6 +33,9 @@ const DISK: u8 = 1;
 const REQUEST_DIRECTIVE: u8 = 2;
 const LIFETIME_FORCED: u8 = 4;
 const STALE: u8 = 8;
+const RESPONSE_DIRECTIVE: u8 = 16;
+const SHARED: u8 = 32;
+const KEY: u8 = 64;
 
 impl Marks {
     /// None.
@@ -43,6 +54,9 @@ impl Marks {
             Deviation::RequestDirective => Self(self.0 | REQUEST_DIRECTIVE),
             Deviation::LifetimeForced => Self(self.0 | LIFETIME_FORCED),
             Deviation::Stale => Self(self.0 | STALE),
+            Deviation::ResponseDirective => Self(self.0 | RESPONSE_DIRECTIVE),
+            Deviation::Shared => Self(self.0 | SHARED),
+            Deviation::Key => Self(self.0 | KEY),
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::script::{RULES, at};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
+use weir_policy::rule::StoringIgnored;
 use weir_policy::{Covers, Failure, Profile, Rules, StoredFacts};
 use weir_semantics::{
     DeltaSeconds, FieldLine, Fits, Method, RequestFacts, ResponseFacts, Timestamp,
@@ -148,6 +149,8 @@ pub(crate) fn stored() -> impl Strategy<Value = StoredFacts> {
                     strong_tag: tagged && strong_tag,
                     is_transformed: false,
                     keeps_lifetime: false,
+                    ignored: StoringIgnored::NONE,
+                    is_permitted: false,
                     no_cache,
                     must_revalidate,
                     freshness_lifetime: DeltaSeconds(lifetime),

@@ -87,14 +87,16 @@ impl<'a> Merging<'a> {
         exchange.storing_rules(self.stored.facts.status, content_type)
     }
 
-    /// Stores the merged response in the place of the stored one, if that was not forgotten
-    /// meanwhile. What its waiting requests get.
+    /// Stores the merged response with these `facts` in the place of the stored one, if that was not
+    /// forgotten meanwhile. What its waiting requests get.
     pub(crate) fn store(
         &self,
         worker: &Worker,
         exchange: &mut RequestState,
+        facts: StoredFacts,
     ) -> Arc<StoredResponse> {
-        let fresh = Arc::new(self.response(worker, exchange, &self.merged.stored));
+        let fresh = self.response(worker, exchange, &self.merged.stored);
+        let fresh = Arc::new(StoredResponse { facts, ..fresh });
         let now = worker.now();
         if let Some(expected) = exchange.expected.take() {
             let expected = expected.copied(exchange.brings_copy());
@@ -130,14 +132,16 @@ impl<'a> Merging<'a> {
         self.stored
     }
 
-    /// The merged response for the store, not stored yet, and what it varies on.
+    /// The merged response for the store with these `facts`, not stored yet, and what it varies on.
     pub(crate) fn parts(
         &self,
         worker: &Worker,
         exchange: &RequestState,
+        facts: StoredFacts,
     ) -> (StoredResponse, Option<(VaryRule, Digest)>) {
         let vary = StorableHead::vary_of(worker, exchange, &self.merged.stored);
-        (self.response(worker, exchange, &self.merged.stored), vary)
+        let merged = self.response(worker, exchange, &self.merged.stored);
+        (StoredResponse { facts, ..merged }, vary)
     }
 
     /// `joined`, which was made of these parts, as the client that brought the update gets it;

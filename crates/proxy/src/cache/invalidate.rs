@@ -4,7 +4,7 @@
 use crate::cache::purge::{forget, hold_key};
 use crate::exchange::state::RequestState;
 use crate::fetch::storable_head::StorableHead;
-use crate::request::judge::key_of;
+use crate::request::key::{key_by_rule, keys_of};
 use crate::send::heads::stored_fields;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
@@ -28,7 +28,8 @@ pub(crate) struct Invalidation {
 
 /// A target that is invalidated.
 pub(super) struct InvalidTarget {
-    pub(super) key: Digest,
+    /// The keys under which something may be stored of it.
+    pub(super) keys: Vec<Digest>,
     /// As a reference has it; `None` for the target of the request.
     pub(super) url: Option<String>,
 }
@@ -58,8 +59,14 @@ pub(crate) fn run(
     response: &ResponseHead<'_, '_>,
     invalidation: &mut Invalidation,
 ) {
+    let (rules, secret) = (
+        &exchange.settings.operator_rules,
+        worker.shared.store.secret(),
+    );
+    let target = exchange.request.target();
+    let by_rule = key_by_rule(rules, exchange.request.mode, &target, secret);
     let mut targets = vec![InvalidTarget {
-        key: exchange.key,
+        keys: [exchange.key].into_iter().chain(by_rule).collect(),
         url: None,
     }];
     for name in ["location", "content-location"] {
@@ -68,7 +75,10 @@ pub(crate) fn run(
             targets.extend(target_of_reference(exchange, value, worker));
         }
     }
-    let keys: Vec<Digest> = targets.iter().map(|target| target.key).collect();
+    let keys = targets
+        .iter()
+        .flat_map(|target| target.keys.iter().copied());
+    let keys: Vec<Digest> = keys.collect();
     let purges = forget_all(&worker.shared, &exchange.settings, &keys);
     let removed: usize = purges.iter().map(|purge| purge.removed).sum();
     worker.counters().add(Metric::Invalidated, removed as u64);
@@ -144,7 +154,9 @@ fn target_of_reference(
     // a relative one has the path of the request before it
     let is_short = target.path_and_query.len() <= NAMED_URL_BYTES_MAX;
     (same_origin && is_short).then(|| {
-        let key = key_of(exchange.request.mode, &target, worker.shared.store.secret());
+        let rules = &exchange.settings.operator_rules;
+        let secret = worker.shared.store.secret();
+        let keys = keys_of(rules, exchange.request.mode, &target, secret);
         let is_told = exchange.settings.config.cluster.exists();
         let url = is_told.then(|| {
             let mut url = b"http://".to_vec();
@@ -152,7 +164,10 @@ fn target_of_reference(
             url.extend_from_slice(target.path_and_query.as_bytes());
             String::from_utf8_lossy(&url).into_owned()
         });
-        InvalidTarget { key, url }
+        InvalidTarget {
+            keys: keys.collect(),
+            url,
+        }
     })
 }
 

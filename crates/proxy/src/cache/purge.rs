@@ -3,7 +3,7 @@
 use crate::cluster::purges::PurgedTarget;
 use crate::cluster::purges::valid_since_file::{Demand, ValidSinceFile};
 use crate::config::Mode;
-use crate::request::judge::key_of;
+use crate::request::key::keys_of;
 use crate::worker::shared::Shared;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -67,12 +67,13 @@ pub(crate) fn apply(
         }
     };
     let target = purge_target(url)?;
-    let key = |mode: &Mode| key_of(*mode, &target, shared.store.secret());
+    let (settings, secret) = (shared.settings.load(), shared.store.secret());
+    let keys = |mode: &Mode| keys_of(&settings.operator_rules, *mode, &target, secret);
     let purge = |key| {
         hold_key(shared, key, hold);
         forget(shared, key)
     };
-    Ok(modes.iter().map(key).map(purge).collect())
+    Ok(modes.iter().flat_map(keys).map(purge).collect())
 }
 
 /// Has all that was stored by now validated at its next use. What is in flight is from before, too:

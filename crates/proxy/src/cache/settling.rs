@@ -47,7 +47,10 @@ impl Settling {
         let Invalidation { purges, targets } = invalidation;
         let of_request = || exchange.request.target_uri();
         let mode = exchange.request.mode;
-        let keys = targets.iter().map(|target| target.key).collect();
+        let keys = targets
+            .iter()
+            .flat_map(|target| target.keys.iter().copied())
+            .collect();
         let targets = targets.into_iter();
         let targets: Vec<PurgedTarget> = targets
             .map(|target| PurgedTarget::Invalidated {

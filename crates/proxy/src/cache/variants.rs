@@ -25,6 +25,8 @@ pub(crate) struct Choice {
     pub(crate) bypass: bool,
     /// Rules of the operator may say how a stored response is used.
     pub(crate) is_ruled: bool,
+    /// Such a rule has changed its target for the cache key.
+    pub(crate) is_rekeyed: bool,
 }
 
 impl Choice {
@@ -34,6 +36,7 @@ impl Choice {
         fetches_whole: false,
         bypass: false,
         is_ruled: false,
+        is_rekeyed: false,
     };
 }
 
@@ -43,6 +46,7 @@ pub(crate) fn begin(exchange: &mut RequestState, method: Method, keeps_content: 
     let ruled = Choice {
         bypass: exchange.bypasses_by_rule(),
         is_ruled: exchange.settings.operator_rules.may_decide_storing(),
+        is_rekeyed: exchange.is_rekeyed,
         ..Choice::PLAIN
     };
     let Some(modules) = &mut exchange.modules else {

@@ -10,6 +10,7 @@ mod with_rules;
 pub(super) use self::answer::{MadeResponse, finish};
 
 use self::answer::{refuse, serve};
+use self::with_rules::ChangedHead;
 use super::peer_listener::{NodeRequest, PeerSeal};
 use super::with_modules;
 use crate::cache::chosen::ChosenResponse;
@@ -206,7 +207,7 @@ fn take_head(
         Ok(request) => request,
         Err(_) if is_extended => {
             log.keep_details(&input[..consumed]);
-            let exchange = leave(receiver, head, Bits::NONE, log);
+            let exchange = leave(receiver, head, (Bits::NONE, false), log);
             return InputResult::Exchange { consumed, exchange };
         }
         Err(answer) => {
@@ -284,18 +285,18 @@ fn extended(
     log.keep_details(input.bytes);
     InputResult::Exchange {
         consumed: input.bytes.len(),
-        exchange: leave(receiver, head, Bits::NONE, log.take()),
+        exchange: leave(receiver, head, (Bits::NONE, false), log.take()),
     }
 }
 
 /// The state of a request with a hooked phase: it leaves the fast path before it is judged, or
 /// where its answer is chosen if no phase before that is hooked. `rules` of the operator are for
-/// it.
+/// it, and have changed its target for the cache key if it `is_rekeyed`.
 #[cold]
 fn leave(
     receiver: &Receiver<'_>,
     head: &RequestHead<'_, '_>,
-    rules: Bits,
+    (rules, is_rekeyed): (Bits, bool),
     mut log: RequestLog,
 ) -> Box<RequestState> {
     let outcome = receiver.settings.operator_rules.outcome(rules);
@@ -314,6 +315,7 @@ fn leave(
                 let choice = Choice {
                     bypass: outcome.bypass,
                     is_ruled: settings.operator_rules.may_decide_storing(),
+                    is_rekeyed,
                     ..Choice::PLAIN
                 };
                 directives_sent = outcome.ignored.take_from(&mut received.facts.directives);
@@ -328,6 +330,7 @@ fn leave(
     };
     let mut exchange = receiver.exchange(request, decided, log);
     exchange.operator_rules = rules;
+    exchange.is_rekeyed = is_rekeyed;
     exchange.directives_sent = directives_sent;
     Box::new(exchange.with_modules())
 }
@@ -420,7 +423,7 @@ pub(crate) fn begin(
     let mut log = receiver.log(Instant::now(), 0);
     log.reach(Phase::RequestHead);
     if receiver.settings.is_extended {
-        return Ok(leave(receiver, head, Bits::NONE, log));
+        return Ok(leave(receiver, head, (Bits::NONE, false), log));
     }
     let request = receiver.judge(head)?;
     log.reach(Phase::Authorise);
@@ -457,21 +460,14 @@ pub(crate) fn for_store(
     let request = ReceivedRequest::judge(head, &rules)?;
     let matched = with_rules::rules_for_store(receiver, &request.target);
     let outcome = receiver.settings.operator_rules.outcome(matched);
-    let Some(changes) = outcome.request else {
-        return Ok(state_for_store(receiver, &request, head, matched));
-    };
     let target = &request.target;
     let values = Values::new(None, target.host.as_str(), target.path_and_query);
-    let fields = with_rules::changed_fields(changes, head, &values);
-    let fields = fields.map_err(Answer::unchanged_by_rule)?;
-    let lines = fields.iter();
-    let lines: Vec<FieldLine<'_>> = lines
-        .map(|(name, value)| FieldLine::new(name, value))
-        .collect();
-    let head = RequestHead {
-        fields: &lines,
-        ..*head
+    let changed = ChangedHead::of(&outcome, head, &request, &values);
+    let Some(changed) = changed.map_err(Answer::unchanged_by_rule)? else {
+        return Ok(state_for_store(receiver, &request, head, matched));
     };
+    let lines = changed.lines();
+    let head = changed.head(head, &lines);
     let request = ReceivedRequest::judge(&head, &rules)?;
     Ok(state_for_store(receiver, &request, &head, matched))
 }
@@ -523,6 +519,9 @@ pub(super) fn choose(
     let key = request.key(store.secret());
     if choice.bypass {
         tx.bypass_by_rule();
+    }
+    if choice.is_rekeyed {
+        tx.rekey_by_rule();
     }
     let unshared = choice.bypass || !settings.config.cache.enabled || !request.is_shareable();
     let commands = tx.handle(now, &settings.rules, Event::Request { unshared });

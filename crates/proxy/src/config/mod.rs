@@ -38,8 +38,8 @@ pub use route::probe::Probe;
 pub use route::{HostPattern, PathPrefix, Route};
 pub(crate) use route::{balancing, parent};
 pub use rule::{
-    ClientRate, FieldChange, Rule, RuleLifetime, RuleListener, RuleMethod, RulePath, RuleStatus,
-    RuleType,
+    ClientRate, CodingText, FieldChange, LanguageText, QueryNameText, Rule, RuleKey, RuleLifetime,
+    RuleListener, RuleMethod, RulePath, RuleStatus, RuleType, Sharing,
 };
 pub use setting::Setting;
 pub use setting::invalid::Invalid;

@@ -133,6 +133,8 @@ pub(crate) struct RequestState {
     pub(crate) received: Option<Request>,
     /// The rules of the operator that are for it.
     pub(crate) operator_rules: Bits,
+    /// Such a rule has changed its target for the cache key.
+    pub(crate) is_rekeyed: bool,
     /// The directives that the client sent, if such a rule has some ignored.
     pub(crate) directives_sent: Option<RequestDirectives>,
     /// The request as its client sent it, if such a rule has changed it: for the access log.
@@ -177,6 +179,7 @@ impl RequestState {
             modules: None,
             received: None,
             operator_rules: Bits::NONE,
+            is_rekeyed: false,
             directives_sent: None,
             logged: None,
             response_timer: None,

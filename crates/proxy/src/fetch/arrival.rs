@@ -195,7 +195,7 @@ fn complete(
     let known = stored.complete_length();
     let complete_length = known.or_else(|| complete_length(response));
     let now = worker.now();
-    let (mut fresh, vary) = merging.parts(worker, exchange);
+    let (mut fresh, vary) = merging.parts(worker, exchange, facts);
     if known.is_none() && complete_length.is_some() {
         // chunked content is framed by its length from now on
         fresh.body = InFlightContent::new(complete_length, Some(&stored.body)).finish();

@@ -116,6 +116,9 @@ pub(crate) fn count(counters: &Counters, is_first: bool, verdict: &Verdict, log:
             count_marks(counters, verdict);
         }
         Handling::Collapsed(_) => count_marks(counters, verdict),
+        Handling::Forward(_) | Handling::Refused(_) if verdict.marks.are_any() => {
+            count_marks(counters, verdict);
+        }
         Handling::Forward(_) | Handling::Tunnel | Handling::Refused(_) => {}
     }
     if let Some(joined) = joined(verdict) {
@@ -142,6 +145,9 @@ fn count_marks(counters: &Counters, verdict: &Verdict) {
             Deviation::RequestDirective => RuleDeviation::RequestDirective,
             Deviation::LifetimeForced => RuleDeviation::LifetimeForced,
             Deviation::Stale => RuleDeviation::Stale,
+            Deviation::ResponseDirective => RuleDeviation::ResponseDirective,
+            Deviation::Shared => RuleDeviation::Shared,
+            Deviation::Key => RuleDeviation::Key,
         }));
     }
 }

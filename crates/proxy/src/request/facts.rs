@@ -10,7 +10,7 @@ use crate::log::access_log::RequestLine;
 use crate::log::client::ListenerFacts;
 use std::rc::Rc;
 use weir_semantics::{
-    ConnectionOptions, FieldLine, Form, HostName, Method, NamedFields, line_named,
+    ConnectionOptions, FieldLine, Form, HostName, Method, NamedFields, Scheme, Target, line_named,
 };
 use weir_wire::{BodyLength, RequestHead, Version};
 
@@ -162,6 +162,16 @@ impl Request {
         match self.path {
             PathAt::Target(from) => &self.text.target[from..],
             PathAt::Implied(path) => path,
+        }
+    }
+
+    /// The canonical target.
+    pub(crate) fn target(&self) -> Target<'_> {
+        Target {
+            scheme: Scheme::Http,
+            host: self.host,
+            port: self.port,
+            path_and_query: self.path_and_query(),
         }
     }
 

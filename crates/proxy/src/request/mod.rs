@@ -5,5 +5,6 @@ mod denied_client;
 pub(crate) mod facts;
 pub(crate) mod fields;
 pub(crate) mod judge;
+pub(crate) mod key;
 pub(crate) mod max_forwards;
 pub(crate) mod vary;

@@ -5,6 +5,7 @@ pub(crate) mod hop_by_hop;
 pub(crate) mod known;
 pub(crate) mod names;
 pub(crate) mod peer;
+pub(crate) mod preference;
 pub(crate) mod purge_message;
 pub(crate) mod structured;
 pub(crate) mod via;

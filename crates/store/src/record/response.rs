@@ -6,6 +6,7 @@ use super::rules::{put_rule, read_rule};
 use crate::content::StoredContent;
 use crate::resource::VaryRule;
 use crate::stored::StoredResponse;
+use weir_policy::rule::StoringIgnored;
 use weir_policy::{Digest, Now, StoredFacts};
 use weir_semantics::{DeltaSeconds, Timestamp};
 
@@ -54,7 +55,10 @@ mod bit {
     pub(super) const TRANSFORMED: u16 = 1 << 12;
     /// No rule changes how long it may be used. Records of before this bit do not say so.
     pub(super) const KEEPS_LIFETIME: u16 = 1 << 13;
-    pub(super) const ALL: u16 = (1 << 14) - 1;
+    /// It was stored since a rule had something ignored; which directives, stands behind the times.
+    /// A process that does not know this bit drops the record.
+    pub(super) const IGNORED: u16 = 1 << 14;
+    pub(super) const ALL: u16 = (1 << 15) - 1;
 }
 
 impl ResponseRecord {
@@ -78,6 +82,8 @@ impl ResponseRecord {
             strong_tag: has(bit::STRONG_TAG),
             is_transformed: has(bit::TRANSFORMED),
             keeps_lifetime: has(bit::KEEPS_LIFETIME),
+            ignored: StoringIgnored::NONE,
+            is_permitted: false,
             no_cache: has(bit::NO_CACHE),
             must_revalidate: has(bit::MUST_REVALIDATE),
             freshness_lifetime: seconds(reader, "freshness lifetime")?,
@@ -90,6 +96,11 @@ impl ResponseRecord {
                 .then(|| seconds(reader, "stale-if-error"))
                 .transpose()?,
         };
+        if has(bit::IGNORED) {
+            let bits = StoringIgnored::from_bits(reader.u16("ignored directives")?);
+            let ignored = bits.filter(|ignored| !ignored.is_empty());
+            facts.ignored = ignored.ok_or_else(|| reader.wrong("ignored directives"))?;
+        }
         if !windows_count {
             facts.stale_while_revalidate = None;
             facts.stale_if_error = None;
@@ -169,6 +180,7 @@ pub(super) fn write(
         (vary.is_some(), bit::VARIES),
         (target.is_some(), bit::TARGET),
         (has_window && facts.forbids_stale(), bit::WINDOWS_COUNT),
+        (!facts.ignored.is_empty(), bit::IGNORED),
     ];
     let bits = bits.iter().filter(|(has, _)| *has);
     let bits = bits.fold(0, |bits, (_, bit)| bits | bit);
@@ -183,6 +195,9 @@ pub(super) fn write(
     ];
     for seconds in times.into_iter().flatten() {
         out.extend_from_slice(&seconds.0.to_le_bytes());
+    }
+    if !facts.ignored.is_empty() {
+        out.extend_from_slice(&facts.ignored.bits().to_le_bytes());
     }
     out.extend_from_slice(&response.date.0.to_le_bytes());
     if let Some(time) = response.last_modified {

@@ -3,6 +3,7 @@ use crate::content::StoredContent;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use weir_policy::rule::StoringIgnored;
 use weir_policy::{Secret, StoredFacts, Tick};
 use weir_semantics::{DeltaSeconds, Timestamp};
 
@@ -31,6 +32,9 @@ fn facts() -> impl Strategy<Value = StoredFacts> {
             strong_tag: bits[1],
             is_transformed: bits[1] != bits[2],
             keeps_lifetime: bits[0] != bits[3],
+            ignored: StoringIgnored::from_bits(if bits[2] { 1 << 4 | 1 << 13 } else { 0 })
+                .expect("known bits"),
+            is_permitted: false,
             no_cache: bits[2],
             must_revalidate: bits[3],
             freshness_lifetime: lifetime,
@@ -150,6 +154,8 @@ fn small() -> StoredResponse {
             strong_tag: false,
             is_transformed: false,
             keeps_lifetime: false,
+            ignored: StoringIgnored::NONE,
+            is_permitted: false,
             no_cache: false,
             must_revalidate: false,
             freshness_lifetime: DeltaSeconds(60),

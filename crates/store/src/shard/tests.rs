@@ -2,6 +2,7 @@ use super::*;
 use crate::content::StoredContent;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::ByteSpan;
+use weir_policy::rule::StoringIgnored;
 use weir_policy::{StoredFacts, Tick};
 use weir_semantics::{DeltaSeconds, Timestamp};
 
@@ -15,6 +16,8 @@ fn response() -> Arc<StoredResponse> {
             strong_tag: false,
             is_transformed: false,
             keeps_lifetime: false,
+            ignored: StoringIgnored::NONE,
+            is_permitted: false,
             no_cache: false,
             must_revalidate: false,
             freshness_lifetime: DeltaSeconds(60),

@@ -3,6 +3,7 @@
 
 use std::io::Write;
 use weir_policy::fetch::ByteSpan;
+use weir_policy::rule::StoringIgnored;
 use weir_policy::{Digest, Now, StoredFacts, Tick};
 use weir_semantics::{DeltaSeconds, Timestamp};
 use weir_store::{BLOCK_BYTES, ContentBuilder, StoredContent, StoredResponse};
@@ -81,6 +82,8 @@ pub(crate) fn response(
             strong_tag: entity_tag.is_some(),
             is_transformed: false,
             keeps_lifetime: false,
+            ignored: StoringIgnored::NONE,
+            is_permitted: false,
             no_cache: false,
             must_revalidate: false,
             freshness_lifetime: DeltaSeconds(3600),

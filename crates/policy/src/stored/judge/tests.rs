@@ -1,5 +1,6 @@
 use super::*;
 use crate::now::Tick;
+use crate::stored::ignored::StoringIgnored;
 use weir_semantics::{DeltaSeconds, Timestamp};
 
 /// Fresh for 60 seconds from second 0.
@@ -8,6 +9,8 @@ const STORED: StoredFacts = StoredFacts {
     strong_tag: false,
     is_transformed: false,
     keeps_lifetime: false,
+    ignored: StoringIgnored::NONE,
+    is_permitted: false,
     has_validator: true,
     no_cache: false,
     must_revalidate: false,

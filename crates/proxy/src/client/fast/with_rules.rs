@@ -40,6 +40,8 @@ struct RuledRequest<'a> {
     called: ModuleSet,
     /// The request as it was received, if rules have changed it.
     logged: Option<Box<Request>>,
+    /// Whether its target is changed for the cache key.
+    is_rekeyed: bool,
 }
 
 /// The rules that are for a request.
@@ -78,12 +80,74 @@ fn matched(settings: &Settings, place: &Place<'_>, target: &Target<'_>) -> Bits 
     rules.matched(rules.applicable(place), target.host.as_bytes(), path)
 }
 
+/// A head as rules change it.
+pub(super) struct ChangedHead {
+    /// The target; `None` if it stays as it is.
+    target: Option<String>,
+    fields: Fields,
+}
+
+impl ChangedHead {
+    /// `None` if the head of `request` stays as it is. What is stored answers GET and HEAD alone:
+    /// the targets of other requests are for the next hop.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be changed so.
+    pub(super) fn of(
+        outcome: &Outcome<'_>,
+        head: &RequestHead<'_, '_>,
+        request: &ReceivedRequest<'_>,
+        values: &Values<'_>,
+    ) -> Result<Option<Self>, ChangeError> {
+        let is_read = matches!(request.method, Method::Get | Method::Head);
+        let key = outcome.key.filter(|_| is_read);
+        let path = request.target.path_and_query;
+        let target = key.and_then(|key| {
+            let before = head.target.strip_suffix(path)?;
+            Some([before, &key.target(path)?].concat())
+        });
+        let key = key.filter(|key| key.changes_fields());
+        if target.is_none() && key.is_none() && outcome.request.is_none() {
+            return Ok(None);
+        }
+        let mut fields = match outcome.request {
+            Some(changes) => changed_fields(changes, head, values)?,
+            None => Fields::received(head.fields.iter().map(|line| (line.name, line.value))),
+        };
+        // behind what other rules put there
+        key.map_or(Ok(()), |key| key.change(&mut fields))?;
+        Ok(Some(Self { target, fields }))
+    }
+
+    pub(super) fn lines(&self) -> Vec<FieldLine<'_>> {
+        let lines = self.fields.iter();
+        lines
+            .map(|(name, value)| FieldLine::new(name, value))
+            .collect()
+    }
+
+    /// The head, with these `lines`.
+    pub(super) fn head<'s, 'a>(
+        &'a self,
+        head: &RequestHead<'_, 'a>,
+        lines: &'s [FieldLine<'a>],
+    ) -> RequestHead<'s, 'a> {
+        RequestHead {
+            target: self.target.as_deref().unwrap_or(head.target),
+            method: head.method,
+            version: head.version,
+            fields: lines,
+        }
+    }
+}
+
 /// The fields of a head as rules change them.
 ///
 /// # Errors
 ///
 /// They cannot be changed so.
-pub(super) fn changed_fields(
+fn changed_fields(
     changes: &FieldRules,
     head: &RequestHead<'_, '_>,
     values: &Values<'_>,
@@ -136,6 +200,7 @@ pub(super) fn take(
         outcome: receiver.settings.operator_rules.outcome(matched),
         called,
         logged: None,
+        is_rekeyed: false,
     };
     if let Some(text) = this.outcome.deny {
         receiver.worker.counters().inc(Metric::RuleDenied);
@@ -144,26 +209,19 @@ pub(super) fn take(
         let answer = Answer::denied_by_rule(text, closes);
         return this.refuse(head, answer, log, output);
     }
-    let Some(changes) = this.outcome.request else {
-        return this.choose((head, request, log), output);
-    };
     let values = this.values(request);
-    let fields = match changed_fields(changes, head, &values) {
-        Ok(fields) => fields,
+    let changed = match ChangedHead::of(&this.outcome, head, request, &values) {
+        Ok(Some(changed)) => changed,
+        Ok(None) => return this.choose((head, request, log), output),
         Err(error) => return this.refuse(head, Answer::unchanged_by_rule(error), log, output),
     };
-    let lines = fields
-        .iter()
-        .map(|(name, value)| FieldLine::new(name, value));
-    let lines: Vec<FieldLine<'_>> = lines.collect();
-    let changed = RequestHead {
-        fields: &lines,
-        ..*head
-    };
-    match receiver.judge(&changed) {
+    let lines = changed.lines();
+    let changed_head = changed.head(head, &lines);
+    match receiver.judge(&changed_head) {
         Ok(mut judged) => {
+            this.is_rekeyed = changed.target.is_some();
             this.logged = Some(Box::new(Request::new(request, head)));
-            this.choose((&changed, &mut judged, log), output)
+            this.choose((&changed_head, &mut judged, log), output)
         }
         Err(answer) => this.refuse(head, answer, log, output),
     }
@@ -220,7 +278,8 @@ impl<'a> RuledRequest<'a> {
         let consumed = bytes.len();
         if self.is_extended() {
             log.keep_details(bytes);
-            let exchange = super::leave(self.receiver, head, self.matched, log.take());
+            let rules = (self.matched, self.is_rekeyed);
+            let exchange = super::leave(self.receiver, head, rules, log.take());
             return self.left(exchange);
         }
         log.reach(Phase::Authorise);
@@ -228,6 +287,7 @@ impl<'a> RuledRequest<'a> {
         let choice = Choice {
             bypass: self.outcome.bypass,
             is_ruled: self.receiver.settings.operator_rules.may_decide_storing(),
+            is_rekeyed: self.is_rekeyed,
             ..Choice::PLAIN
         };
         let ignored = self.outcome.ignored;
@@ -319,6 +379,7 @@ impl<'a> RuledRequest<'a> {
     /// It leaves the fast path.
     fn left(self, mut exchange: Box<RequestState>) -> InputResult {
         exchange.operator_rules = self.matched;
+        exchange.is_rekeyed = self.is_rekeyed;
         exchange.logged = self.logged;
         InputResult::Exchange {
             consumed: self.input.bytes.len(),

@@ -1,9 +1,12 @@
 //! Rules of the operator: what is done with requests and responses beside what HTTP says.
 
+mod key;
 mod values;
 
+pub use key::RuleKey;
 pub use values::{
-    ClientRate, FieldChange, RuleListener, RuleMethod, RulePath, RuleStatus, RuleType,
+    ClientRate, CodingText, FieldChange, LanguageText, QueryNameText, RuleListener, RuleMethod,
+    RulePath, RuleStatus, RuleType, Sharing,
 };
 
 use crate::config::access::Access;
@@ -65,12 +68,18 @@ pub struct Rule {
     /// Directives that are ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignore: Option<Vec<IgnoredDirective>>,
+    /// Whether users may get by that what is for another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<Sharing>,
     /// How long responses are fresh.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifetime: Option<RuleLifetime>,
     /// How long past that they may be served.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale_for: Option<Span>,
+    /// What is in the cache key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<RuleKey>,
     /// Changes of requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Vec<FieldChange>>,
@@ -156,6 +165,7 @@ impl Rule {
         let mut settings = Self::matcher_settings();
         settings.extend(Self::action_settings());
         settings.extend(Self::fetch_settings());
+        settings.extend(RuleKey::settings());
         settings
     }
 
@@ -211,13 +221,14 @@ impl Rule {
             Setting::new::<Vec<RuleStatus>>(
                 "rule[].status",
                 &[
-                    "Statuses of responses: for `response` as they are sent to the client, for the others as they are stored. Only `response`, `lifetime` and `stale_for` can depend on them.",
+                    "Statuses of responses: for `response` as they are sent to the client, for the others as they are stored. Only",
+                    "`response`, `lifetime`, `stale_for` and `ignore` of responses can depend on them.",
                 ],
             ),
             Setting::new::<Vec<RuleType>>(
                 "rule[].content_type",
                 &[
-                    "Media types of responses, without parameters. Only `response`, `lifetime` and `stale_for` can depend on them.",
+                    "Media types of responses, without parameters. For the same actions as `status`.",
                 ],
             ),
         ]
@@ -242,8 +253,18 @@ impl Rule {
             Setting::new::<Vec<IgnoredDirective>>(
                 "rule[].ignore",
                 &[
-                    "Directives of requests that are ignored when a stored response is chosen; the next hop gets them as they came. Each request",
-                    "that is answered because of that is counted, and has `detail=rule` in Cache-Status. An empty list is an exception.",
+                    "Directives that are ignored: those of requests when a stored response is chosen, the next hop gets them as they came; those of",
+                    "responses, and `request authorization`, when a response is stored. Clients get responses as they came. Each request that is",
+                    "answered because of that is counted, and has `detail=rule` in Cache-Status. What was stored because of a rule is used as long",
+                    "as there is such a rule. An empty list is an exception.",
+                ],
+            ),
+            Setting::new::<Sharing>(
+                "rule[].share",
+                &[
+                    "Written out where `ignore` has responses shared that may be for one user: by `request authorization`, `response private`,",
+                    "`response no-store` or `response set-cookie`. They are stored, and any client gets them. It is for paths of which you know",
+                    "that nothing there is for one user. What sets a cookie in answer to a cookie or to credentials is never stored by it.",
                 ],
             ),
             Setting::new::<Span>(
@@ -286,9 +307,16 @@ impl Rule {
                 "rule[].response",
                 &[
                     "The same for responses when they are sent to their client, from the cache or not: they are stored unchanged.",
-                    "Validators, lengths, Date, Vary and content codings cannot be changed.",
+                    "Validators, lengths, Date, Vary and content codings cannot be changed; `add Cache-Control:` can add private, no-store, no-cache",
+                    "and no-transform.",
                 ],
             ),
+        ]
+    }
+
+    /// How fast responses are sent, and how they are fetched.
+    fn fetch_settings() -> Vec<Setting> {
+        vec![
             Setting::new::<ClientRate>(
                 "rule[].rate",
                 &[
@@ -298,12 +326,6 @@ impl Rule {
                     "limited. Of more than 4096 clients at once some get more. \"off\" is an exception from later rules.",
                 ],
             ),
-        ]
-    }
-
-    /// How responses are fetched.
-    fn fetch_settings() -> Vec<Setting> {
-        vec![
             Setting::new::<ReadAhead>(
                 "rule[].read_ahead",
                 &[
@@ -342,33 +364,53 @@ impl Rule {
                     )
                 })
         };
+        let matchers = Matchers {
+            listener: self.listener.iter().map(|it| it.pattern()).collect(),
+            host: self.host.iter().map(HostPattern::pattern).collect(),
+            path: self.path.iter().map(|it| it.0.clone()).collect(),
+            method: self.method.iter().map(|it| it.method()).collect(),
+            client: self.client.iter().map(Cidr::net).collect(),
+            status: self.status.iter().map(|it| it.0.clone()).collect(),
+            content_type: self.content_type.iter().map(|it| it.0.clone()).collect(),
+        };
         Ok(RuleSpec {
             name: self.name_at(index).into(),
-            matchers: Matchers {
-                listener: self.listener.iter().map(|it| it.pattern()).collect(),
-                host: self.host.iter().map(HostPattern::pattern).collect(),
-                path: self.path.iter().map(|it| it.0.clone()).collect(),
-                method: self.method.iter().map(|it| it.method()).collect(),
-                client: self.client.iter().map(Cidr::net).collect(),
-                status: self.status.iter().map(|it| it.0.clone()).collect(),
-                content_type: self.content_type.iter().map(|it| it.0.clone()).collect(),
-            },
             actions: Actions {
                 deny: self.deny.as_ref().map(|text| match &**text {
                     "off" => Denial::Off,
                     text => Denial::Text(text.into()),
                 }),
                 bypass: self.bypass,
-                ignore: self.ignore.as_ref().map(|it| it.iter().copied().collect()),
+                ignore: self.ignored(|it| !it.is_of_storing(), !matchers.is_of_response()),
+                ignore_storing: self.ignored(
+                    IgnoredDirective::is_of_storing,
+                    matchers.of_client().is_none(),
+                ),
+                shares: self.share.is_some(),
                 lifetime: self.lifetime.and_then(RuleLifetime::lifetime),
                 stale_for: self.stale_for.map(seconds),
+                key: self.key.as_ref().map(RuleKey::rule),
                 request: fields("request", Message::Request, &self.request)?,
                 response: fields("response", Message::Response, &self.response)?,
                 rate: self.rate.map(ClientRate::rate),
                 read_ahead: self.read_ahead.map(|read_ahead| read_ahead.0),
                 abort: self.abort,
             },
+            matchers,
         })
+    }
+
+    /// The directives that are ignored of one kind; without one of them, that is not said. An empty
+    /// list is an exception of this kind if it `may_be`.
+    fn ignored<T: FromIterator<IgnoredDirective>>(
+        &self,
+        is_of_kind: impl Fn(IgnoredDirective) -> bool,
+        may_be: bool,
+    ) -> Option<T> {
+        let all = self.ignore.as_ref()?.iter().copied();
+        let mut of_kind = all.filter(|directive| is_of_kind(*directive)).peekable();
+        let is_exception = self.ignore.as_ref().is_some_and(Vec::is_empty) && may_be;
+        (of_kind.peek().is_some() || is_exception).then(|| of_kind.collect())
     }
 
     /// The rule, or those of its preset.
@@ -534,7 +576,7 @@ pub(super) fn warnings(rules: &[Rule], listeners: &[Listener], access: &Access) 
                 "remove the rule, or this line of it",
             ),
             WarningKind::Hidden { by, action } => Invalid::new(
-                at(action.as_str()),
+                at(action.key()),
                 format!(
                     "the rule `{}` before it decides this for all requests of this rule",
                     set.rules()[by].name

@@ -104,6 +104,55 @@ fn rule_that_means_nothing_is_refused_at_its_key() {
 }
 
 #[test]
+fn rule_that_shares_or_keys_more_than_it_may_is_refused_at_its_key() {
+    check(
+        r#"[{"ignore": ["response private"]}]"#,
+        Some("rule[0].ignore"),
+    );
+    check(
+        r#"[{"ignore": ["request authorization"], "lifetime": {"forced": "1h"}}]"#,
+        Some("rule[0].ignore"),
+    );
+    check(
+        r#"[{"ignore": ["response private"], "share": "unsafe"}]"#,
+        None,
+    );
+    check(
+        r#"[{"ignore": ["response no-cache"], "share": "unsafe"}]"#,
+        Some("rule[0].share"),
+    );
+    check(
+        r#"[{"bypass": true, "share": "unsafe"}]"#,
+        Some("rule[0].share"),
+    );
+    check(
+        r#"[{"method": ["GET"], "ignore": ["response no-cache"]}]"#,
+        Some("rule[0].ignore"),
+    );
+    check(r#"[{"method": ["GET"], "ignore": []}]"#, None);
+    check(
+        r#"[{"status": ["404"], "ignore": ["response no-cache"]}]"#,
+        None,
+    );
+    check(
+        r#"[{"status": ["404"], "ignore": ["request no-cache", "response no-cache"]}]"#,
+        Some("rule[0].ignore"),
+    );
+    check(
+        r#"[{"key": {"drop_query": ["a", "b*"], "languages": ["de"], "codings": ["gzip"]}}]"#,
+        None,
+    );
+    check(
+        r#"[{"client": ["10.0.0.0/8"], "key": {"sort_query": true}}]"#,
+        Some("rule[0].key"),
+    );
+    check(
+        r#"[{"status": ["404"], "key": {"sort_query": true}}]"#,
+        Some("rule[0].key"),
+    );
+}
+
+#[test]
 fn value_that_no_matcher_has_is_refused_with_its_form() {
     let check = |rule: &str, expected: &str| {
         let error = serde_json::from_str::<Rule>(rule)

@@ -9,7 +9,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use weir_extend::FieldRule;
 use weir_policy::rule::{
-    IgnoredDirective, ListenerPattern, PathPattern, Preset, StatusPattern, TypePattern,
+    CodingName, IgnoredDirective, LanguageTag, ListenerPattern, PathPattern, Preset, QueryName,
+    StatusPattern, TypePattern,
 };
 use weir_semantics::Method;
 
@@ -76,6 +77,14 @@ choice! {
         Options = "OPTIONS",
         /// `PATCH`.
         Patch = "PATCH",
+    }
+}
+
+choice! {
+    /// What a rule permits of responses that may be for one user.
+    pub enum Sharing {
+        /// They are shared.
+        Unsafe = "unsafe",
     }
 }
 
@@ -159,6 +168,20 @@ impl fmt::Display for ClientRate {
 }
 
 text_value!(ClientRate);
+of_policy! {
+    /// The name of a parameter of a query.
+    QueryNameText(QueryName), "parameter of a query";
+}
+
+of_policy! {
+    /// A language.
+    LanguageText(LanguageTag), "language";
+}
+
+of_policy! {
+    /// A content coding.
+    CodingText(CodingName), "content coding";
+}
 
 /// A change of a head.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,6 +229,11 @@ forms! {
         "a list of media types, such as [\"text/html\", \"image/*\"]";
     ClientRate, "a rate, such as \"500KiB/s\", or \"off\"",
         "a list of rates, such as [\"500KiB/s\"]";
+    QueryNameText, "the name of a parameter, such as \"id\" or \"utm_*\"",
+        "a list of names of parameters, such as [\"id\", \"utm_*\"]";
+    LanguageText, "a language, such as \"de\"", "a list of languages, such as [\"de\", \"en\"]";
+    CodingText, "a content coding, such as \"gzip\"",
+        "a list of content codings, such as [\"br\", \"gzip\"]";
     FieldChange, "a change of a head, such as \"set X-Real-IP: {client}\"",
         "a list of changes, such as [\"set X-Real-IP: {client}\", \"remove Cookie\"]";
 }

@@ -147,8 +147,8 @@ impl Download<'_, '_> {
         let (mut storing, mut fresh) = (None, None);
         for command in commands.iter() {
             match command {
-                Command::Freshen(_) => {
-                    fresh = merging.map(|merging| merging.store(worker, exchange));
+                Command::Freshen(facts) => {
+                    fresh = merging.map(|merging| merging.store(worker, exchange, facts));
                 }
                 Command::ServeMerged(serving) => {
                     let Some(merging) = merging else { continue };

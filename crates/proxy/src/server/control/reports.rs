@@ -9,6 +9,7 @@ use crate::config::Mode;
 use crate::exchange::next_hop::places_behind;
 use crate::modules::report::ModuleReport;
 use crate::request::judge::key_of;
+use crate::request::key::key_by_rule;
 use crate::server::disk_tier;
 use weir_extend::ListenerMode;
 use weir_measure::live::{RecentMisses, TopBy, TopOf, TopTable};
@@ -62,7 +63,9 @@ impl Control {
             direct: None,
         };
         if let Some(cluster) = settings.cluster() {
-            let key = TargetKey(key_of(mode, &target, cluster.target_secret()).0);
+            let (rules, secret) = (&settings.operator_rules, cluster.target_secret());
+            let by_rule = key_by_rule(rules, mode, &target, secret);
+            let key = TargetKey(by_rule.unwrap_or_else(|| key_of(mode, &target, secret)).0);
             let reads_waiting = self.shared.reads_waiting();
             let behind = places_behind(&self.shared.cluster_purges, &cluster);
             (report.candidates, report.is_copied) =

@@ -6,11 +6,13 @@ mod support;
 mod denied;
 mod fetching;
 mod ignored;
+mod key;
 mod lifetime;
 mod rate;
 mod requests;
 mod responses;
 mod reuse;
+mod sharing;
 mod with_modules;
 
 use weir_proxy::config::{Config, Rule};
