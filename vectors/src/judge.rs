@@ -46,8 +46,8 @@ fn judge_request(
             request.method
         ));
     }
-    if request.target != step.request.target {
-        let target = &step.request.target;
+    let target = answer.target.as_ref().unwrap_or(&step.request.target);
+    if request.target != *target {
         differences.push(format!(
             "the origin saw {}, expected {target}",
             request.target

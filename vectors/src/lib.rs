@@ -16,6 +16,7 @@
 //! kind = "must"                           # must, optimal (better so), observe (told, never failed)
 //! why = "A response is fresh while its lifetime is greater than its age."
 //! # profile = "http-1998"                 # the rules in force; "rfc9111" if not said
+//! # rules = [{ path = ["/a"], bypass = true }]          # of the operator, as in a configuration
 //! # needs = ["live: fields are merged by the driver"]   # what not every runner has, and why
 //! steps = [
 //!   { origin = { fields = ["Cache-Control: max-age=60"] } },
@@ -31,12 +32,13 @@
 //! * `request`: method and path, `"GET /"` if not said; `host`: another host than the usual;
 //!   `fields`: its field lines; `content`: its content, sent with `Content-Length`.
 //! * `origin`: always said. `"none"`: it must not be asked. Else a table: what must be in the
-//!   request as the origin sees it (`method`, `has`, `has_not`), and its answer (`status`, 200 if
-//!   not said, `fields`, `body` or `body_bytes`, `takes`: seconds until it answers, `waits`:
-//!   seconds before, until there is a connection to ask it on). `fails = "closed"`: it closes
-//!   without an answer; `"broken"`: it answers with what is not HTTP; `"cut"`: it closes within the
-//!   body. `background = true`: it is asked after the client has its answer. `again`: a table of
-//!   the same form; it must be asked once more for this request, and answers so.
+//!   request as the origin sees it (`method`, `target`, `has`, `has_not`), and its answer
+//!   (`status`, 200 if not said, `fields`, `body` or `body_bytes`, `takes`: seconds until it
+//!   answers, `waits`: seconds before, until there is a connection to ask it on). `fails =
+//!   "closed"`: it closes without an answer; `"broken"`: it answers with what is not HTTP; `"cut"`:
+//!   it closes within the body. `background = true`: it is asked after the client has its answer.
+//!   `again`: a table of the same form; it must be asked once more for this request, and answers
+//!   so.
 //! * `client`: what it must see. `status` (one or a list), `body` (the number of the step whose
 //!   response is served, a text, or `{ step = 1, first = 2, last = 5 }`), `age`, `has` (`"Name"` or
 //!   `"Name: value"`), `has_not`, `cache_status` (parameters of the last member of Cache-Status,
@@ -56,6 +58,7 @@ mod judge;
 mod load;
 mod observation;
 mod raw;
+mod rule;
 mod tally;
 mod vector;
 
@@ -66,6 +69,7 @@ pub use field::{Field, FieldContext};
 pub use judge::judge;
 pub use load::LoadError;
 pub use observation::{ClientResponse, Observation, OriginRequest};
+pub use rule::RuleTable;
 pub use tally::Tally;
 pub use vector::{
     Answer, ExpectedResponse, Fault, FieldPattern, Kind, Need, Origin, Profile, Request, Response,

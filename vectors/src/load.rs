@@ -94,6 +94,7 @@ fn fill(file: &str, text: &str, raw: RawVector) -> Result<Vector, Wrong> {
         kind: raw.kind,
         why: raw.why,
         profile: raw.profile,
+        rules: raw.rules,
         needs,
         steps,
     })
@@ -120,10 +121,11 @@ fn read_need(need: &str) -> Result<Need, String> {
         "live" => Word::Live,
         "hosts" => Word::Hosts,
         "heads" => Word::Heads,
+        "rules" => Word::Rules,
         "gateway" => Word::Gateway,
         _ => {
             return Err(format!(
-                "`{word}` is no need: `live`, `hosts`, `heads` or `gateway` is expected"
+                "`{word}` is no need: `live`, `hosts`, `heads`, `rules` or `gateway` is expected"
             ));
         }
     };
@@ -201,6 +203,7 @@ fn fill_answer(id: &str, number: usize, raw: RawAnswer) -> Result<Answer, String
     Ok(Answer {
         background: raw.background,
         method: raw.method,
+        target: raw.target,
         has: read_patterns(&raw.has)?,
         has_not: read_names(raw.has_not)?,
         waits_s: raw.waits,

@@ -1,5 +1,6 @@
 //! A file as it is written, before anything is filled in.
 
+use crate::rule::RuleTable;
 use crate::vector::{Fault, Kind, Profile};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -22,6 +23,8 @@ pub(crate) struct RawVector {
     pub(crate) why: String,
     #[serde(default)]
     pub(crate) profile: Profile,
+    #[serde(default)]
+    pub(crate) rules: Vec<RuleTable>,
     #[serde(default)]
     pub(crate) needs: Vec<String>,
     pub(crate) steps: Vec<Spanned<RawStep>>,
@@ -53,6 +56,7 @@ pub(crate) struct RawAnswer {
     #[serde(default)]
     pub(crate) background: bool,
     pub(crate) method: Option<String>,
+    pub(crate) target: Option<String>,
     #[serde(default)]
     pub(crate) has: Vec<String>,
     #[serde(default)]

@@ -2,6 +2,7 @@
 
 use crate::cache_status::Pattern;
 use crate::field::Field;
+use crate::rule::RuleTable;
 use serde::Deserialize;
 use std::fmt;
 
@@ -18,6 +19,8 @@ pub struct Vector {
     pub why: String,
     /// The storing rules it is about.
     pub profile: Profile,
+    /// The rules of the operator that it is run under, in their order.
+    pub rules: Vec<RuleTable>,
     /// What a runner must have to run it.
     pub needs: Vec<Need>,
     /// Requests in order; at least one.
@@ -68,6 +71,8 @@ pub enum Word {
     Hosts,
     /// What messages have beyond the columns of a trace.
     Heads,
+    /// Rules of the operator.
+    Rules,
     /// A cache on the origin's side, which reads `CDN-Cache-Control` (RFC 9213).
     Gateway,
 }
@@ -92,9 +97,15 @@ impl Runner {
     /// What it has.
     const fn offers(self) -> &'static [Word] {
         match self {
-            Self::Policy => &[Word::Hosts, Word::Heads, Word::Gateway],
-            Self::Gateway => &[Word::Live, Word::Hosts, Word::Heads, Word::Gateway],
-            Self::Forward => &[Word::Live, Word::Heads],
+            Self::Policy => &[Word::Hosts, Word::Heads, Word::Rules, Word::Gateway],
+            Self::Gateway => &[
+                Word::Live,
+                Word::Hosts,
+                Word::Heads,
+                Word::Rules,
+                Word::Gateway,
+            ],
+            Self::Forward => &[Word::Live, Word::Heads, Word::Rules],
             Self::Simulator => &[Word::Hosts],
         }
     }
@@ -185,6 +196,8 @@ pub struct Answer {
     pub background: bool,
     /// Method it must see, if it matters.
     pub method: Option<String>,
+    /// Path and query it must see, if they are not those of the client's request.
+    pub target: Option<String>,
     /// What the request must have.
     pub has: Vec<FieldPattern>,
     /// What the request must not have.
@@ -276,6 +289,7 @@ impl fmt::Display for Need {
             Word::Live => "live",
             Word::Hosts => "hosts",
             Word::Heads => "heads",
+            Word::Rules => "rules",
             Word::Gateway => "gateway",
         };
         write!(f, "{word}: {}", self.reason)

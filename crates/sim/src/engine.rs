@@ -56,7 +56,8 @@ use in_flight::InFlightResponse;
 use links::Links;
 use std::collections::VecDeque;
 use weir_policy::fetch::{Background, BackgroundValidations, Popularity};
-use weir_policy::{Commands, Now, Verdict};
+use weir_policy::rule::StoringRules;
+use weir_policy::{Commands, Now, StoredFacts, Verdict};
 use weir_semantics::DeltaSeconds;
 use weir_trace::{Column, Columns, Row};
 use weir_workload::Chance;
@@ -131,6 +132,7 @@ impl Simulator {
         Column::range_last,
         Column::variant,
         Column::status,
+        Column::content_type,
         Column::has_set_cookie,
         Column::response_directives,
         Column::max_age_s,
@@ -201,7 +203,10 @@ impl Simulator {
     pub fn push(&mut self, row: &Row) {
         let ask = Ask::of(row, self.rows, &mut self.tally.assumed);
         let lifetime = self.settings.assumed_lifetime_s.map(DeltaSeconds);
-        let ask = ask.assuming(row, lifetime, &mut self.tally.assumed);
+        let mut ask = ask.assuming(row, lifetime, &mut self.tally.assumed);
+        if let Some(rules) = &self.settings.operator_rules {
+            ask = ask.ruled_by(rules, row);
+        }
         self.push_ask(row.arrival_us, &ask);
     }
 
@@ -404,6 +409,35 @@ impl Simulator {
     fn handle(&mut self, id: u32, event: weir_policy::Event<'_>) -> Commands {
         let (now, rules) = (self.now(), self.settings.rules);
         self.exchanges.at_mut(id).tx().handle(now, &rules, event)
+    }
+
+    /// The same for a response, which rules of the operator have stored and used so.
+    fn handle_ruled(
+        &mut self,
+        id: u32,
+        storing: StoringRules,
+        event: weir_policy::Event<'_>,
+    ) -> Commands {
+        let (now, mut rules) = (self.now(), self.settings.rules);
+        rules.heuristic.assigned = storing.default;
+        rules.reuse = storing.reuse;
+        self.exchanges.at_mut(id).tx().handle(now, &rules, event)
+    }
+
+    /// Notes by which rule of the operator a stored response with these facts answers, if it does
+    /// only by one.
+    fn note_rules(&mut self, id: u32, own: &StoredFacts) {
+        let (now, rules) = (self.now(), self.settings.rules);
+        if self.settings.operator_rules.is_none() {
+            return;
+        }
+        let exchange = self.exchanges.at_mut(id);
+        let ruled = exchange.ask().ruled;
+        let used = ruled.storing.reuse.of(own);
+        let sent = ruled.sent.unwrap_or(exchange.ask().request.directives);
+        exchange
+            .tx()
+            .answered_by_rule(now, (&rules, &sent), (own, &used));
     }
 
     /// The exchange continues at `at`.

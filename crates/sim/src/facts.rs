@@ -11,7 +11,9 @@ pub use assumed::{Assumption, Assumptions};
 
 use crate::hashing::mix;
 use crate::network::server_times::{response_time, setup};
+use crate::rules::Ruled;
 use crate::world::Nanos;
+use weir_policy::rule::RuleSet;
 use weir_semantics::{
     DeltaSeconds, Fits, Method, RequestFacts, ResponseFacts, is_heuristically_cacheable,
 };
@@ -50,6 +52,8 @@ pub(crate) struct Ask {
     pub(crate) fails: bool,
     /// The request has content: no other request is answered with its response.
     pub(crate) has_content: bool,
+    /// What rules of the operator say of it.
+    pub(crate) ruled: Ruled,
     /// Whether the trace's connections lived on: the client's, the server's.
     pub(crate) persistent: (bool, bool),
 }
@@ -161,8 +165,17 @@ impl Ask {
             response_time: response_time(row),
             fails: row.status.is_none() && row.aborted_by == Some(AbortedBy::Server),
             has_content: row.request_content_bytes.unwrap_or(0) > 0,
+            ruled: Ruled::default(),
             persistent,
         }
+    }
+
+    /// The same under rules of the operator.
+    pub(crate) fn ruled_by(mut self, rules: &RuleSet, row: &Row) -> Self {
+        self.ruled = Ruled::of(rules, row, self.request.method);
+        let ignored = self.ruled.ignored;
+        self.ruled.sent = ignored.take_from(&mut self.request.directives);
+        self
     }
 
     /// The same with a lifetime, if the source of its `row` knew no heads. Only where a cache may

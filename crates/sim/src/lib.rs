@@ -19,6 +19,7 @@ pub mod journal;
 mod network;
 pub mod paper;
 mod results;
+mod rules;
 mod settings;
 pub mod sweep;
 mod world;
@@ -33,4 +34,5 @@ pub use results::outcome::{Aborts, Connections, Latency, Outcome, Requests, Traf
 pub use results::request_result::{RequestResult, ResultSink};
 pub use results::rows::SimulatedRows;
 pub use results::spread::{Bin, Spread, Summary};
+pub use rules::{LeftOutRule, simulated};
 pub use settings::{ASSUMED_LIFETIME_S, Caching, Keep, Network, Path, Settings, SettingsError};

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use weir_policy::admission::Rule;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{AbortPolicy, ReadAhead};
+use weir_policy::rule::RuleSet;
 use weir_policy::{Profile, Rules, SetCookieRule};
 use weir_semantics::{DeltaSeconds, Heuristic};
 use weir_workload::{Dimension, Law};
@@ -164,6 +165,8 @@ pub struct Settings {
     pub admission: Rule,
     /// Which rules of caching hold.
     pub rules: Rules,
+    /// Rules of the operator that can be [simulated](crate::simulated).
+    pub operator_rules: Option<Arc<RuleSet>>,
     /// Handling of a fetch without readers.
     pub abort: AbortPolicy,
     /// How far a fetch runs ahead.
@@ -214,6 +217,7 @@ impl Settings {
                 set_cookie: SetCookieRule::default(),
                 reuse: weir_policy::rule::Reuse::NONE,
             },
+            operator_rules: None,
             abort: AbortPolicy::default(),
             read_ahead: ReadAhead::default(),
             background_bytes_s: 1024 * 1024,

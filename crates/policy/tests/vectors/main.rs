@@ -8,6 +8,7 @@ mod cache;
 mod content;
 #[path = "../reference_store/mod.rs"]
 mod reference_store;
+mod rules;
 mod store;
 mod turn;
 
@@ -28,7 +29,7 @@ fn policy_decisions_match_the_conformance_vectors() {
 }
 
 fn run(vector: &Vector) -> Vec<String> {
-    let mut cache = cache::Cache::new(vector.profile);
+    let mut cache = cache::Cache::new(vector);
     let mut differences = Vec::new();
     for step in &vector.steps {
         let host = step.request.host.as_deref().unwrap_or("vectors.test");

@@ -2,8 +2,10 @@
 
 use crate::reference_store::{Form, Lines, borrow, is_precondition, range_value, value};
 use crate::store::{Key, StoredEntry};
-use weir_policy::{Covers, Event, Forwarding, Handling, Now, Serving, Storing, Transaction};
-use weir_semantics::{ByteRange, ConnectionOptions, Fwd};
+use weir_policy::{
+    Covers, Event, Forwarding, Handling, Now, Serving, StoredFacts, Storing, Transaction,
+};
+use weir_semantics::{ByteRange, ConnectionOptions, Fwd, RequestDirectives};
 use weir_vectors::{
     Answer, ClientResponse, Fault, Field, FieldContext, Observation, OriginRequest, Parameters,
     Step,
@@ -15,6 +17,12 @@ pub(crate) struct Turn<'a> {
     pub(crate) context: FieldContext<'a>,
     pub(crate) key: Key,
     pub(crate) request: Lines,
+    /// The target as it is forwarded.
+    pub(crate) target: String,
+    /// The facts of what was found, as it is stored.
+    pub(crate) own: Option<StoredFacts>,
+    /// Its directives, if such a rule has some ignored.
+    pub(crate) directives_sent: Option<RequestDirectives>,
     pub(crate) now: Now,
     pub(crate) tx: Transaction,
     /// The bytes of a stored part that the origin was asked for.
@@ -85,7 +93,7 @@ impl Turn<'_> {
         fields.retain(|line| !options.names(&line.0));
         self.observation.requests.push(OriginRequest {
             method: method.to_owned(),
-            target: self.step.request.target.clone(),
+            target: self.target.clone(),
             fields,
         });
     }
@@ -204,11 +212,7 @@ impl Turn<'_> {
         if let Some(ttl) = verdict.ttl {
             words.add("ttl", ttl);
         }
-        let not_stored = match verdict.storing {
-            Some(Storing::NotStored(why)) => Some(why.as_str()),
-            _ => None,
-        };
-        if let Some(detail) = verdict.handling.detail().or(not_stored) {
+        if let Some(detail) = verdict.detail() {
             words.add("detail", detail);
         }
         words

@@ -63,6 +63,8 @@ impl Weir {
             module_kinds: Vec::new(),
         };
         let mut config = configure(runner, vector.profile, origin);
+        let rules = serde_json::to_value(&vector.rules).expect("rules as JSON");
+        config.rules = serde_json::from_value(rules).expect("rules of a configuration");
         if vector.steps.iter().any(|step| step.waits_s() > 0) {
             // the request that has the one connection makes the others wait
             config.limits.connections_per_next_hop_max = 1;

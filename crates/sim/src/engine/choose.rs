@@ -25,7 +25,12 @@ impl Simulator {
             });
         }
         let exchange = self.exchanges.at_mut(id);
-        let unshared = self.settings.caching == Caching::Off || exchange.ask().has_content;
+        let ruled = exchange.ask().ruled;
+        if ruled.bypass {
+            exchange.tx().bypass_by_rule();
+        }
+        let unshared =
+            self.settings.caching == Caching::Off || exchange.ask().has_content || ruled.bypass;
         let mut commands = exchange
             .tx()
             .handle(now, &rules, Event::Request { unshared });
@@ -38,14 +43,18 @@ impl Simulator {
                         return;
                     };
                     let exchange = self.exchanges.at_mut(id);
+                    let own = stored.facts;
+                    let facts = &ruled.storing.reuse.of(&own);
                     let event = match &stored.part {
-                        None => Event::Found(&stored.facts),
+                        None => Event::Found(facts),
                         Some(_) if covers(exchange, stored) => {
-                            Event::FoundPart(&stored.facts, Covers::Wanted)
+                            Event::FoundPart(facts, Covers::Wanted)
                         }
-                        Some(_) => Event::FoundPart(&stored.facts, Covers::Lacking),
+                        Some(_) => Event::FoundPart(facts, Covers::Lacking),
                     };
-                    exchange.tx().handle(now, &rules, event)
+                    let commands = exchange.tx().handle(now, &rules, event);
+                    self.note_rules(id, &own);
+                    commands
                 }
                 Err(missing) => exchange.tx().handle(now, &rules, Event::Missing(missing)),
             };

@@ -121,7 +121,12 @@ impl Simulator {
         let response = self.in_flight.at_mut(in_flight);
         let exchange = self.exchanges.at_mut(id);
         let before = *exchange.tx();
-        let commands = exchange.tx().joined(now, &response.stored.facts, joined);
+        let own = response.stored.facts;
+        let reuse = exchange.ask().ruled.storing.reuse;
+        let commands = exchange.tx().joined(now, &reuse.of(&own), joined);
+        self.note_rules(id, &own);
+        let response = self.in_flight.at_mut(in_flight);
+        let exchange = self.exchanges.at_mut(id);
         match commands.first() {
             Some(Command::Serve(_)) => {}
             Some(Command::Forward(forwarding)) => return JoinResult::Bypass(forwarding),
@@ -299,18 +304,19 @@ impl Simulator {
             return;
         };
         let before = *exchange.tx();
-        let commands = exchange.tx().joined(now, &stored.facts, JoinKind::Waited);
+        let own = stored.facts;
+        let facts = exchange.ask().ruled.storing.reuse.of(&own);
+        let commands = exchange.tx().joined(now, &facts, JoinKind::Waited);
         if let Some(Command::Serve(_)) = commands.first() {
             let (head, content) = form(exchange, stored);
+            self.note_rules(id, &own);
             self.plan(id, head, content, true);
             self.serve_planned(id);
             return;
         }
         // what must be validated before each use is validated for this one too
         *exchange.tx() = before;
-        let commands = exchange
-            .tx()
-            .handle(now, &rules, Event::Found(&stored.facts));
+        let commands = exchange.tx().handle(now, &rules, Event::Found(&facts));
         exchange.kept = Some(Box::new(stored.clone()));
         exchange.chosen = chosen;
         if let Some(Command::Forward(forwarding)) = commands.first() {

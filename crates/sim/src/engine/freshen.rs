@@ -133,7 +133,9 @@ impl Simulator {
         let now = self.now();
         let exchange = self.exchanges.at(id);
         let facts = exchange.kept.as_ref().map(|fresh| fresh.facts);
-        let answers_others = is_stored && facts.is_some_and(|facts| facts.answers_others(now));
+        let reuse = exchange.ask().ruled.storing.reuse;
+        let is_shared = |facts: StoredFacts| reuse.of(&facts).answers_others(now);
+        let answers_others = is_stored && facts.is_some_and(is_shared);
         if !exchange.is_background {
             self.tally.requests.validated += 1;
         }
@@ -153,7 +155,8 @@ impl Simulator {
             return;
         }
         let Some(stored) = &exchange.kept else { return };
-        let (head, content) = form(exchange, stored);
+        let (own, (head, content)) = (stored.facts, form(exchange, stored));
+        self.note_rules(id, &own);
         self.plan(id, head, content, true);
         self.serve_planned(id);
     }

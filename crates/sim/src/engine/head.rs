@@ -20,7 +20,7 @@ use weir_semantics::ResponseFacts;
 enum StoreAction {
     New(StoredFacts),
     /// It completes the stored part.
-    Part,
+    Part(StoredFacts),
 }
 
 impl Simulator {
@@ -34,12 +34,13 @@ impl Simulator {
             Some(merging) => Event::Update(merging.update(&answer.facts)),
             None => Event::Response(&answer.facts),
         };
-        let commands = self.handle(id, event);
+        let storing = self.exchanges.at(id).ask().ruled.storing;
+        let commands = self.handle_ruled(id, storing, event);
         let (mut kept, mut is_stored) = (None, false);
         for command in commands.iter() {
             match command {
                 Command::Store(facts) => kept = Some(StoreAction::New(facts)),
-                Command::Combine(_) => kept = Some(StoreAction::Part),
+                Command::Combine(facts) => kept = Some(StoreAction::Part(facts)),
                 Command::Invalidate => self.invalidate(self.exchanges.at(id).ask().target),
                 Command::Drop => self.drop_found(id),
                 Command::Freshen(facts) => {
@@ -82,13 +83,14 @@ impl Simulator {
     fn relay(&mut self, id: u32, fetch: u32, answer: &Answer, kept: Option<StoreAction>) {
         let now = self.now();
         let stored = self.stored_of(id, answer, kept);
-        let answers_others = kept.is_some() && stored.facts.answers_others(now);
+        let reuse = self.exchanges.at(id).ask().ruled.storing.reuse;
+        let answers_others = kept.is_some() && reuse.of(&stored.facts).answers_others(now);
         if kept.is_some() && !answers_others {
             self.refuse_followers(id, true);
         }
         let held = kept.and_then(|kept| self.take_room(id, answer, &kept));
         // the rest of a part is no answer alone: it is joined, if only on its way
-        let kept = kept.filter(|kept| held.is_some() || matches!(kept, StoreAction::Part));
+        let kept = kept.filter(|kept| held.is_some() || matches!(kept, StoreAction::Part(_)));
         if kept.is_none() {
             self.refuse_followers(id, says_about_target(answer.facts.status));
         }
@@ -125,7 +127,7 @@ impl Simulator {
             self.background.take(now, came);
         } else {
             let wants = match kept {
-                Some(StoreAction::Part) => self.exchanges.at(id).wants(answer.complete_length),
+                Some(StoreAction::Part(_)) => self.exchanges.at(id).wants(answer.complete_length),
                 _ => answer.span,
             };
             self.read(id, in_flight, wants);
@@ -160,7 +162,7 @@ impl Simulator {
     /// Takes room for a response that may be stored; reports to the transaction if there is none.
     fn take_room(&mut self, id: u32, answer: &Answer, kept: &StoreAction) -> Option<u64> {
         let head_bytes = match (kept, &self.exchanges.at(id).kept) {
-            (StoreAction::Part, Some(part)) => part.head_bytes,
+            (StoreAction::Part(_), Some(part)) => part.head_bytes,
             _ => self.exchanges.at(id).ask().head_bytes,
         };
         let target = self.exchanges.at(id).ask().target;
@@ -180,9 +182,8 @@ impl Simulator {
         let exchange = self.exchanges.at(id);
         let ask = exchange.ask();
         let (response, facts) = match (kept, &exchange.kept) {
-            (Some(StoreAction::Part), Some(part)) => {
+            (Some(StoreAction::Part(facts)), Some(part)) => {
                 let response = part.response.updated_by(&answer.facts, now.wall);
-                let facts = StoredFacts::new(&response, request_time, now, &heuristic);
                 (response, facts)
             }
             (Some(StoreAction::New(facts)), _) => (as_stored(answer.facts), facts),
@@ -247,7 +248,7 @@ impl Simulator {
                 && answer.complete_length.is_some(),
             ..InFlightRules::default()
         };
-        let is_whole = !matches!(kept, Some(StoreAction::Part)) && !exchange.is_background;
+        let is_whole = !matches!(kept, Some(StoreAction::Part(_))) && !exchange.is_background;
         let is_plain = is_whole && self.is_plain(answer, head_bytes);
         let is_paced = is_whole && !is_plain && self.is_paced(answer);
         let plain = is_plain.then_some(Plain {
@@ -279,10 +280,10 @@ impl Simulator {
             is_kept: held.is_some(),
             held: held.unwrap_or(0),
             epoch: exchange.epoch,
-            drops: matches!(kept, Some(StoreAction::Part)).then_some(exchange.chosen.1),
+            drops: matches!(kept, Some(StoreAction::Part(_))).then_some(exchange.chosen.1),
             leader: (id, exchange.number),
             part_of: match kept {
-                Some(StoreAction::Part) => exchange.found,
+                Some(StoreAction::Part(_)) => exchange.found,
                 _ => None,
             },
             is_for_store_alone: exchange.is_background,
@@ -325,7 +326,7 @@ impl Simulator {
         let exchange = self.exchanges.at(id);
         let present = match (kept, exchange.kept.as_deref()) {
             (
-                Some(StoreAction::Part),
+                Some(StoreAction::Part(_)),
                 Some(StoredResponse {
                     part: Some(part), ..
                 }),

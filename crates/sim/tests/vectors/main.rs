@@ -10,6 +10,8 @@
 #[path = "../heads/mod.rs"]
 mod heads;
 mod rows;
+#[path = "../../../policy/tests/vectors/rules.rs"]
+mod rules;
 mod schedule;
 
 use std::io::Write;

@@ -1,6 +1,7 @@
 //! One vector, step by step.
 
-use crate::rows;
+use crate::{rows, rules};
+use std::sync::Arc;
 use weir_policy::{Handling, Profile, RefuseReason, Verdict};
 use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
@@ -14,7 +15,10 @@ use weir_vectors::{
 /// What was not as the vector says.
 pub(crate) fn run(vector: &Vector) -> Vec<String> {
     let rows = rows::of(vector);
-    let settings = settings(vector.profile);
+    let settings = Settings {
+        operator_rules: Some(Arc::new(rules::set(&vector.rules))),
+        ..settings(vector.profile)
+    };
     let mut before = simulate(&settings, &[]).0;
     let mut differences = Vec::new();
     for step in &vector.steps {
