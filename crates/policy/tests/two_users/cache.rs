@@ -7,6 +7,7 @@
 
 use crate::origin::{Origin, OriginExchange, Question, Secrets};
 use crate::reference_store::{Lines, Merging, borrow, is_precondition};
+use crate::ruled::Ruled;
 use crate::sequence::{Exchange, Fault, Role, Sequence};
 use crate::stored::{Store, StoredResponse};
 use crate::turn::{Observation, Pending, Turn};
@@ -23,14 +24,18 @@ pub(crate) struct PlayResult {
 }
 
 /// Plays a sequence with an empty cache.
-pub(crate) fn play(sequence: &Sequence, secrets: Secrets) -> PlayResult {
+pub(crate) fn play(sequence: &Sequence, secrets: Secrets, ruled: Ruled) -> PlayResult {
+    let storing = ruled.storing();
     let mut cache = Cache {
         rules: Rules {
             profile: Profile::Rfc9111,
-            heuristic: Heuristic::default(),
+            heuristic: Heuristic {
+                assigned: storing.default,
+                ..Heuristic::default()
+            },
             disconnected_stale_max: DeltaSeconds(24 * 3600),
             set_cookie: SetCookieRule::Permitted,
-            reuse: weir_policy::rule::Reuse::NONE,
+            reuse: storing.reuse,
         },
         store: Store::default(),
         origin: Origin::new(secrets),
@@ -114,7 +119,7 @@ impl Cache {
         if commands.first() == Some(Command::LookUp) {
             commands = match self.store.find(&turn.lines) {
                 Ok(found) => {
-                    let found = stored.insert(found.clone());
+                    let found = stored.insert(self.used(found));
                     let event = turn.found(found);
                     turn.tx.handle(now, &self.rules, event)
                 }
@@ -134,6 +139,13 @@ impl Cache {
             }
         }
         turn
+    }
+
+    /// A stored response as rules of the operator have it used.
+    fn used(&self, stored: &StoredResponse) -> StoredResponse {
+        let mut used = stored.clone();
+        used.facts = self.rules.reuse.of(&stored.facts);
+        used
     }
 
     fn forward(&mut self, turn: &mut Turn<'_>, pending: &Pending) -> Outcome {
@@ -203,7 +215,7 @@ impl Cache {
                 (Command::Freshen(facts), Some((stored, Some(merging)))) => {
                     let fresh = stored.updated(merging, facts, told, &turn.lines, turn.now);
                     self.store.replace(&fresh);
-                    if facts.answers_others(turn.now) {
+                    if self.rules.reuse.of(&facts).answers_others(turn.now) {
                         outcome = Outcome::LookAgain;
                     }
                 }
@@ -241,7 +253,7 @@ impl Cache {
             }
         }
         let new = self.store.put(new, &turn.lines);
-        if new.facts.answers_others(turn.now) {
+        if self.used(&new).facts.answers_others(turn.now) {
             Outcome::Shared(new)
         } else {
             Outcome::Alone
@@ -273,7 +285,8 @@ impl Cache {
             }
             Outcome::Shared(stored) if stored.is_for(&turn.lines) => {
                 let before = turn.tx;
-                let commands = turn.tx.joined(turn.now, &stored.facts, JoinKind::Waited);
+                let facts = self.used(&stored).facts;
+                let commands = turn.tx.joined(turn.now, &facts, JoinKind::Waited);
                 match commands.first() {
                     Some(Command::Serve(_)) if turn.content_of(&stored).is_some() => {
                         turn.serve(&stored)
@@ -296,7 +309,8 @@ impl Cache {
     }
 
     fn look_again(&mut self, turn: &mut Turn<'_>, pending: &Pending) {
-        let found = self.store.find(&turn.lines).ok().cloned();
+        let found = self.store.find(&turn.lines).ok();
+        let found = found.map(|found| self.used(found));
         let Some(found) = found.filter(StoredResponse::is_whole) else {
             self.forward(turn, pending);
             return;

@@ -1,8 +1,8 @@
 //! Two users and one cache: what one of them sees never depends on what is the other's alone.
 //!
 //! Each seed is a sequence of up to five exchanges (`generator.rs`), played on the decisions of
-//! `policy` and `semantics` with a plain store and no sockets (`cache.rs`). Two things are asked of
-//! it:
+//! `policy` and `semantics` with a plain store and no sockets (`cache.rs`), half of them under
+//! rules of the operator (`ruled.rs`). Two things are asked of it:
 //!
 //! * **Non-interference.** It is played again with one user's secrets changed: what is in that
 //!   one's cookies, credentials, and the responses that are for that one alone. Whatever the other
@@ -23,6 +23,7 @@ mod good;
 mod origin;
 #[path = "../reference_store/mod.rs"]
 mod reference_store;
+mod ruled;
 mod sequence;
 mod shrinking;
 mod specification;
@@ -31,6 +32,7 @@ mod turn;
 
 use cache::{PlayResult, play};
 use origin::Secrets;
+use ruled::Ruled;
 use sequence::{Role, Sequence, User};
 use specification::Violation;
 use std::collections::BTreeMap;
@@ -56,8 +58,9 @@ fn responses_to_one_user_do_not_depend_on_secrets_of_another() {
         let mut result = (BTreeMap::new(), Tally::default());
         for seed in (first..first + sequences).skip(offset).step_by(threads) {
             let sequence = generator::sequence(seed);
-            result.1.add(&play(&sequence, CHANGED_NOTHING));
-            for Violation { rule, .. } in check(&sequence) {
+            let ruled = Ruled::of(seed);
+            result.1.add(&play(&sequence, CHANGED_NOTHING, ruled));
+            for Violation { rule, .. } in check(&sequence, ruled) {
                 result.0.entry(rule).or_insert(seed);
             }
         }
@@ -82,15 +85,16 @@ fn responses_to_one_user_do_not_depend_on_secrets_of_another() {
 }
 
 /// Every rule that a sequence breaks.
-fn check(sequence: &Sequence) -> Vec<Violation> {
-    let played = play(sequence, CHANGED_NOTHING);
-    let mut broken = specification::check(sequence, &played);
+fn check(sequence: &Sequence, ruled: Ruled) -> Vec<Violation> {
+    let played = play(sequence, CHANGED_NOTHING, ruled);
+    let mut broken = specification::check(sequence, &played, ruled);
     for (changed, other) in [(User::Ann, User::Ben), (User::Ben, User::Ann)] {
         let again = play(
             sequence,
             Secrets {
                 changed: Some(changed),
             },
+            ruled,
         );
         if let Some(place) = difference(&played, &again, other) {
             let rule = "what one user sees does not depend on the other's secrets";
@@ -128,15 +132,19 @@ fn difference(played: &PlayResult, again: &PlayResult, user: User) -> Option<Str
 fn explain(broken: &BTreeMap<&str, u64>) -> String {
     let mut text = String::new();
     for (rule, seed) in broken {
-        let fails = |sequence: &Sequence| check(sequence).iter().any(|broken| broken.rule == *rule);
+        let ruled = Ruled::of(*seed);
+        let fails = |sequence: &Sequence| {
+            let mut broken = check(sequence, ruled).into_iter();
+            broken.any(|broken| broken.rule == *rule)
+        };
         let shortest = shrinking::shortest(generator::sequence(*seed), fails);
-        let place = check(&shortest)
+        let place = check(&shortest, ruled)
             .into_iter()
             .find(|broken| broken.rule == *rule)
             .map(|broken| broken.place);
         let _ = write!(
             text,
-            "\nbroken: {rule} (WEIR_TWO_USERS_SEED={seed} WEIR_TWO_USERS_SEQUENCES=1)\n{shortest}  {}\n",
+            "\nbroken: {rule} (WEIR_TWO_USERS_SEED={seed} WEIR_TWO_USERS_SEQUENCES=1, rules {ruled:?})\n{shortest}  {}\n",
             place.unwrap_or_default()
         );
     }

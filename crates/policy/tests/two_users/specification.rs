@@ -10,6 +10,7 @@
 
 use crate::cache::{PlayResult, text};
 use crate::origin::OriginExchange;
+use crate::ruled::Ruled;
 use crate::sequence::{Ask, Fault, Request, Role, Say, Sequence, Verb};
 use crate::turn::Observation;
 
@@ -30,11 +31,17 @@ struct View<'a> {
     sources: Vec<&'a OriginExchange>,
 }
 
-pub(crate) fn check(sequence: &Sequence, played: &PlayResult) -> Vec<Violation> {
+pub(crate) fn check(sequence: &Sequence, played: &PlayResult, ruled: Ruled) -> Vec<Violation> {
     let mut broken = Vec::new();
     for seen in &played.seen {
         let view = View::of(sequence, &played.told, seen);
-        for rule in RULES {
+        // how long a response is used is what rules of the operator change
+        let of_use: &[Rule] = match ruled {
+            Ruled::No => &[validation, freshness],
+            Ruled::Forced => &[validation],
+            Ruled::Ignoring => &[],
+        };
+        for rule in RULES.iter().chain(of_use) {
             if let Some(rule) = rule(&view) {
                 let content: Vec<_> = seen
                     .content
@@ -60,7 +67,6 @@ const RULES: &[Rule] = &[
     sharing,
     cookies,
     nominated_fields,
-    freshness,
     invalidation,
     one_representation,
     own_304,
@@ -246,6 +252,13 @@ fn cookie(request: &Request) -> Option<crate::sequence::User> {
     request.has(Ask::Cookie).then_some(request.user)
 }
 
+/// RFC 9111 §5.2.2.4.
+fn validation(view: &View<'_>) -> Option<&'static str> {
+    let last = view.sources.last()?;
+    let is_used = !view.is_validated() && view.directives(last).contains(&Say::NoCache);
+    is_used.then_some("no-cache is validated before each use")
+}
+
 /// RFC 9111 §4.2, §4.2.4, §5.2.1; RFC 5861.
 fn freshness(view: &View<'_>) -> Option<&'static str> {
     let last = view.sources.last()?;
@@ -254,9 +267,6 @@ fn freshness(view: &View<'_>) -> Option<&'static str> {
     }
     let directives = view.directives(last);
     let says = |say| directives.contains(&say);
-    if says(Say::NoCache) {
-        return Some("no-cache is validated before each use");
-    }
     let lifetime = lifetime(directives).unwrap_or(0);
     let age = view.at_s - last.at_s;
     let staleness = (age + 1).saturating_sub(lifetime);

@@ -189,9 +189,11 @@ impl<'a> Client<'a> {
         } else {
             "a.example"
         };
-        let target = self.topology.target(host, &written(path));
-        let mut text = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n");
         let token = format!("{PRIVATE}{user}");
+        // what changes something reaches the origin as it is
+        let in_query = (method != "POST" && dice.percent(20)).then_some(&*token);
+        let target = self.topology.target(host, &written(path), in_query);
+        let mut text = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n");
         let first = dice.below(50_000);
         let last = first + dice.below(40_000);
         let tag = ["\"same\"".to_owned(), format!("\"{path}.1\"")];

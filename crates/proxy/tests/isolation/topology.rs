@@ -35,12 +35,20 @@ pub(crate) enum Topology {
     Hierarchy,
 }
 
-/// A rule of each kind: for some requests alone, where it may be, and for all.
+/// A rule of each kind: for some requests alone, where it may be, and for all. What is for one user
+/// is shared for URLs of a kind that has nothing for one user.
 const RULES: &str = r#"[
     {"path": ["/denied"], "deny": "no"},
     {"path": ["/2", "/tagged/3"], "method": ["GET"], "bypass": true,
      "request": ["set X-Some: yes"], "response": ["set X-Some: {client}"]},
     {"ignore": ["request no-cache", "request max-age", "request min-fresh"]},
+    {"path": ["/27", "/tagged/13", "/tagged/41"], "share": "unsafe",
+     "ignore": ["request authorization", "response private", "response no-store",
+                "response set-cookie"]},
+    {"path": ["/0", "/15", "/tagged/1", "/4"],
+     "ignore": ["response no-cache", "response max-age", "response must-revalidate",
+                "response proxy-revalidate", "response s-maxage", "response expires"]},
+    {"key": {"keep_query": [], "languages": ["de", "en"], "codings": ["gzip"]}},
     {"path": ["/4", "/tagged/1"], "lifetime": {"forced": "1min"}, "stale_for": "1h"},
     {"lifetime": {"default": "1h"}},
     {"request": ["set X-Client: {client}", "add X-Target: {host} {path}", "remove X-None"],
@@ -78,10 +86,15 @@ impl Topology {
         }
     }
 
-    /// The target of a request of a client.
-    pub(crate) fn target(self, host: &str, path: &str) -> String {
+    /// The target of a request of a client, with a `token` of its user where the cache key lacks
+    /// that.
+    pub(crate) fn target(self, host: &str, path: &str, token: Option<&str>) -> String {
         match self {
-            Self::Gateway | Self::Ruled | Self::Cluster => path.to_owned(),
+            Self::Ruled => match token {
+                Some(token) => format!("{path}?user={token}"),
+                None => path.to_owned(),
+            },
+            Self::Gateway | Self::Cluster => path.to_owned(),
             Self::Hierarchy => format!("http://{host}{path}"),
         }
     }
@@ -96,8 +109,15 @@ impl Topology {
         match self {
             Self::Gateway => {}
             Self::Ruled => {
-                let deviations = Metric::RuleDeviations(RuleDeviation::RequestDirective);
-                assert!(proxies[0].count(deviations) > 0, "no directive was ignored");
+                for what in [
+                    RuleDeviation::RequestDirective,
+                    RuleDeviation::ResponseDirective,
+                    RuleDeviation::Shared,
+                    RuleDeviation::Key,
+                ] {
+                    let count = proxies[0].count(Metric::RuleDeviations(what));
+                    assert!(count > 0, "no rule departed: {what:?}");
+                }
             }
             Self::Cluster => {
                 let lateral = proxies.iter().map(|node| node.count(Metric::PeerRequests));
