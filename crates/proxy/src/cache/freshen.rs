@@ -87,8 +87,8 @@ impl<'a> Merging<'a> {
         exchange.storing_rules(self.stored.facts.status, content_type)
     }
 
-    /// Stores the merged response with these `facts` in the place of the stored one, if that was not
-    /// forgotten meanwhile. What its waiting requests get.
+    /// Stores the merged response with these `facts` in the place of the stored one, if that was
+    /// not forgotten meanwhile. What its waiting requests get.
     pub(crate) fn store(
         &self,
         worker: &Worker,

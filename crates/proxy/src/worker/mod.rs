@@ -1,6 +1,7 @@
 //! What the tasks of one worker share, what all workers share, and the settings in force.
 
 pub(crate) mod abandoned_waits;
+pub(crate) mod client_rate;
 pub(crate) mod core;
 pub(crate) mod demand;
 pub(crate) mod heartbeats;

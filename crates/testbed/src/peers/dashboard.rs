@@ -1,6 +1,6 @@
 //! `cargo xtask dashboard`: what the page of the admin interface and `/top` cost.
 //!
-//! Two weirs in the bed of `peers`: one counts no heavy hitters and nobody looks at it, the other
+//! Two weirs in the bed of `peers`: one counts no heavy hitters and its page is not open, the other
 //! counts them, and a watcher reads of it what an open page reads. Runs of hits in turn, each of
 //! the second weir between two of the first: a shared machine is faster for a minute and slower for
 //! the next one, by more than what is measured here.
@@ -34,7 +34,7 @@ use xtask::workplace::Workplace;
 
 pub(crate) type Record = crate::record::Record<Figures>;
 
-/// Without heavy hitters; nobody looks at it.
+/// Without heavy hitters; its page is not open.
 const PLAIN: &str = "plain";
 
 /// With heavy hitters, and an open page.
