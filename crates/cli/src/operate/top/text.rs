@@ -214,8 +214,8 @@ mod tests {
         for part in [
             "weir 0.1.0 at 127.0.0.1:3129, up 1 h 0 min, 14:46:40Z\n",
             "last second        12/s   75.0 %    75.0 %     1.20 kB/s         400 B/s\n",
-            "last minute         4/s   50.0 %   100.0 %          2 B/s           2 B/s\n",
-            "in all              120   75.0 %    75.0 %        12.0 kB         4.00 kB\n",
+            "last minute         4/s   50.0 %   100.0 %         2 B/s           2 B/s\n",
+            "in all              120   75.0 %    75.0 %       12.0 kB         4.00 kB\n",
             "times         hits - (99 %: -), forwarded 12.5 ms (99 %: -)\n",
             "4 of clients, 0 to next hops; memory 3.00 MB of 0 B\n",
             "urls by to-clients: 12.0 kB in all, halved each 10 min\n",
