@@ -135,13 +135,13 @@ fn rule_that_decides_nothing_is_named_at_its_line_and_column() {
     check(
         &format!("{hosts}[[rule]]\nname = \"www\"\nlistener = [\"gateway\"]\nbypass = false\n"),
         &[
-            "warning: weir.toml:7:12: `rule[1].listener`: no request fits this: the rule `www` does nothing",
+            "warning: weir.toml:7:12: `rule[1].listener`: there is no such listener: the rule `www` does nothing",
         ],
     );
     check(
         "[[rule]]\nclient = [\"10.0.0.0/8\"]\ndeny = \"no\"\n",
         &[
-            "warning: weir.toml:2:10: `rule[0].client`: no request fits this: the rule `rule-1` does nothing",
+            "warning: weir.toml:2:10: `rule[0].client`: `access` lets none of these clients in: the rule `rule-1` does nothing",
         ],
     );
 }

@@ -542,6 +542,24 @@ pub(super) fn check(rules: &[Rule], listeners: &[Listener]) -> Result<(), Invali
     rules.try_for_each(|(index, rule)| check_hosts(rule, index, listeners))
 }
 
+/// Why no request fits this matcher, and what to do.
+fn never_matches(matcher: &str) -> (&'static str, &'static str) {
+    match matcher {
+        "client" => (
+            "`access` lets none of these clients in",
+            "add them to `access.clients`, or remove the rule",
+        ),
+        "listener" => (
+            "there is no such listener",
+            "name one that there is, or remove the rule",
+        ),
+        _ => (
+            "no request fits this",
+            "remove the rule, or this line of it",
+        ),
+    }
+}
+
 /// Rules that decide nothing.
 pub(super) fn warnings(rules: &[Rule], listeners: &[Listener], access: &Access) -> Vec<Invalid> {
     let (Ok(set), Ok((_, places))) = (compile(rules), specs(rules)) else {
@@ -567,14 +585,15 @@ pub(super) fn warnings(rules: &[Rule], listeners: &[Listener], access: &Access) 
     let worded = found.map(|warning| {
         let at = |key: &str| key_at(rules, places[warning.rule], key);
         match warning.kind {
-            WarningKind::NeverMatches(matcher) => Invalid::new(
-                at(matcher),
-                format!(
-                    "no request fits this: the rule `{}` does nothing",
-                    set.rules()[warning.rule].name
-                ),
-                "remove the rule, or this line of it",
-            ),
+            WarningKind::NeverMatches(matcher) => {
+                let (reason, hint) = never_matches(matcher);
+                let name = &set.rules()[warning.rule].name;
+                Invalid::new(
+                    at(matcher),
+                    format!("{reason}: the rule `{name}` does nothing"),
+                    hint,
+                )
+            }
             WarningKind::Hidden { by, action } => Invalid::new(
                 at(action.key()),
                 format!(
