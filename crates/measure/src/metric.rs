@@ -351,7 +351,7 @@ table! {
     /// on with them.
     HandOffsLost, Counter, "weir_hand_offs_lost_total", "connections";
     /// Connections that this front end leads from one node to another, as the first one says
-    /// (cluster.hand_off = "multiple").
+    /// (cluster.hand_off = multiple).
     FlowsMoved, Counter, "weir_flows_moved_total", "connections";
     /// Connections that this node has taken over from a front end or another node.
     ConnectionsAdopted, Counter, "weir_connections_adopted_total", "connections";
