@@ -42,8 +42,13 @@ impl Machines {
             node.ip(&format!("addr add {SERVICE}/32 dev lo"))?;
             all.push(Arc::new(node));
         }
+        let clients = ethernet.join(CLIENTS)?;
+        // all connections are to one address and port, and each leaves its own port unused for a
+        // minute: thousands of requests a second run out of them
+        clients.set("net/ipv4/ip_local_port_range", "1024 65535")?;
+        clients.set("net/ipv4/tcp_tw_reuse", "1")?;
         Ok(Self {
-            clients: Arc::new(ethernet.join(CLIENTS)?),
+            clients: Arc::new(clients),
             front_end: Arc::new(front_end),
             nodes: all,
             _ethernet: ethernet,
