@@ -207,6 +207,14 @@ impl StoringIgnored {
         taken
     }
 
+    /// Whether what says how long a response may be used stays in force. It may be all that keeps
+    /// one user from what is for another: an origin that is asked at each use looks at who asks.
+    const fn keeps_uses(self, request: &RequestFacts, response: &ResponseFacts) -> bool {
+        request.has_authorization && !self.has(IgnoredDirective::RequestAuthorization)
+            || request.has_cookie && !self.has(IgnoredDirective::ResponsePrivate)
+            || response.has_set_cookie && !self.has(IgnoredDirective::ResponseSetCookie)
+    }
+
     /// Takes what forbids to store a response out of `request` and `left`, if that is `why`. What
     /// that was; `None` if it is not ignored.
     fn take_reason(
@@ -240,7 +248,10 @@ impl StoringIgnored {
         response: &ResponseFacts,
     ) -> Result<(ResponseFacts, Self), NotStorable> {
         let (mut request, mut left) = (*request, *response);
-        let mut taken = self.take_uses(&mut left);
+        let mut taken = match self.keeps_uses(&request, &left) {
+            true => Self::NONE,
+            false => self.take_uses(&mut left),
+        };
         // a reason that is taken away does not come back: this ends
         while let Err(why) = storable(&request, &left) {
             let reason = self.take_reason(why, (&mut request, &mut left));
@@ -427,6 +438,35 @@ mod tests {
             &[("Cache-Control", "no-store")],
             "max-age=1",
             Err(NotStorable::RequestNoStore),
+        );
+    }
+
+    #[test]
+    fn nothing_of_one_user_is_used_for_longer_without_word_that_it_is_shared() {
+        use IgnoredDirective::{
+            RequestAuthorization, ResponseMaxAge, ResponseNoCache, ResponsePrivate,
+        };
+        let uses = [ResponseNoCache, ResponseMaxAge];
+        let said = "public, no-cache, max-age=0";
+        check(&uses, &[], said, Ok(("public", &uses)));
+        for (field, share) in [
+            (("Authorization", "Basic eDp5"), RequestAuthorization),
+            (("Cookie", "user=alice"), ResponsePrivate),
+        ] {
+            check(&uses, &[field], said, Ok((said, &[])));
+            let shared = [ResponseNoCache, ResponseMaxAge, share];
+            check(&shared, &[field], said, Ok(("public", &uses)));
+        }
+        let request = RequestFacts::gather(Method::Get, "/", &[]);
+        let lines = [
+            FieldLine::new("Cache-Control", said.as_bytes()),
+            FieldLine::new("Set-Cookie", b"user=alice"),
+        ];
+        let response = ResponseFacts::gather(200, &lines, Timestamp(0));
+        let ignored: StoringIgnored = uses.into_iter().collect();
+        assert_eq!(
+            ignored.storable(&request, &response),
+            Ok((response, StoringIgnored::NONE))
         );
     }
 

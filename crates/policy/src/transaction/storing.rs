@@ -79,7 +79,9 @@ impl Transaction {
             .storable(request, response)
             .map_err(NotStored::Rule)?;
         let response = &left;
-        if response.has_set_cookie && !rules.set_cookie.permits(response) {
+        // what permits to share the cookie may be said of the rest alone: `private="Set-Cookie"`
+        let permits = ignored.is_empty() && rules.set_cookie.permits(response);
+        if response.has_set_cookie && !permits {
             let by_rule = by_rule.set_cookie(request).ok_or(NotStored::SetCookie)?;
             ignored = ignored.and(by_rule);
         }

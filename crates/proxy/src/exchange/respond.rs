@@ -350,17 +350,22 @@ pub(crate) async fn send(
 ) -> (u64, SendEnd) {
     let limits = &exchange.settings.config.limits;
     let silence = limits.client_silence.as_duration();
+    let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
     let (response, deadline) = (&mut stream.response, &mut *stream.deadline);
     deadline.set(silence);
     let mut sent = 0;
+    let mut disconnect = None;
     let mut times: ContentTimes = exchange.log.content_times();
     let whole = poll_fn(|cx: &mut Context<'_>| {
         while !content.is_sent() || !response.is_complete() {
             match content.poll_send(response, cx) {
                 Poll::Pending => {
-                    // the client is not silent: it is not sent anything
                     if response.is_held_back() {
+                        // the client is not silent: it is not sent anything. It may leave
                         deadline.set(silence);
+                        let new = || response.disconnect(half_closed);
+                        let disconnect = disconnect.get_or_insert_with(new);
+                        return disconnect.poll(cx).map(|()| false);
                     }
                     return deadline.poll_passed(cx).map(|()| false);
                 }
@@ -369,6 +374,7 @@ pub(crate) async fn send(
                     sent += count as u64;
                     times.reach(sent);
                     deadline.set(silence);
+                    disconnect = None;
                 }
             }
         }

@@ -203,9 +203,9 @@ impl Reader<'_, '_> {
         let deadline = &mut self.stream.deadline;
         if self.stream.response.is_held_back() {
             deadline.set(self.silence);
-        } else {
-            deadline.wait_for(Party::Client, self.silence);
+            return self.poll_waiting(cx);
         }
+        deadline.wait_for(Party::Client, self.silence);
         deadline.poll_passed(cx).map(|()| ReadEnd::ClientLeft)
     }
 

@@ -218,7 +218,9 @@ impl<'a> Relay<'a> {
             let polled = self.poll(from_hop, &mut to_client, cx);
             let sent_bytes = to_client.as_ref().map_or(0, |client| client.sent_bytes());
             moved.set(self.ended.from_hop_bytes + sent_bytes);
-            if polled.is_pending() && self.out.is_empty() {
+            // what a rule holds back is not in the way of a client that leaves
+            let is_held_back = to_client.as_ref().is_some_and(|it| it.is_held_back());
+            if polled.is_pending() && (self.out.is_empty() || is_held_back) {
                 let client_left = client_left.get_or_insert_with(watch_client);
                 if client_left.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(RelayEnd::ClientLeft);

@@ -23,6 +23,9 @@ struct Rates {
     rates: rule::ClientRates,
     /// How long responses were held back, milliseconds; less than a second, as seconds are counted.
     held_back_ms: u64,
+    /// How often the response of a client ended with something that was granted and not sent: what
+    /// waits may get an earlier turn.
+    given_back: u64,
 }
 
 impl ClientRates {
@@ -47,9 +50,14 @@ pub(crate) struct ClientRate {
     rate: ByteRate,
     /// What may be sent and was not.
     grant: Option<RateGrant>,
+    /// How often something had been given back when that was granted.
+    given_back: u64,
     /// For the grant, and since when.
     wait: Option<(Pin<Box<Sleep>>, Tick)>,
 }
+
+/// After so long, milliseconds, a response looks whether others of its client have left.
+const LOOK_AGAIN_MS: u64 = 250;
 
 impl ClientRate {
     /// The share of a response in what the client at `address` is sent under `rule`.
@@ -72,48 +80,74 @@ impl ClientRate {
             client: hasher.finish(),
             rate,
             grant: None,
+            given_back: 0,
             wait: None,
         }
     }
 
-    /// Waits until `at`.
-    fn poll_until(&mut self, cx: &mut Context<'_>, at: Tick) -> Poll<()> {
-        loop {
-            let now = self.worker.now().tick;
-            if let Some((wait, since)) = &mut self.wait {
-                ready!(wait.as_mut().poll(cx));
-                let now = self.worker.now().tick;
-                let seconds = self
-                    .worker
-                    .shared
-                    .client_rates
-                    .held_back(now.ms_since(*since));
-                let counters = self.worker.counters();
-                counters.add(Metric::RuleLimited, seconds);
-                self.wait = None;
-                continue;
-            }
-            let ms = at.ms_since(now);
-            if ms == 0 {
-                return Poll::Ready(());
-            }
-            self.wait = Some((Box::pin(sleep(Duration::from_millis(ms))), now));
+    /// What is granted, or a new grant.
+    fn grant(&mut self, wanted: usize) -> RateGrant {
+        if let Some(grant) = self.grant {
+            return grant;
         }
+        let now = self.worker.now().tick;
+        let mut rates = self.worker.shared.client_rates.lock();
+        self.given_back = rates.given_back;
+        let rates = &mut rates.rates;
+        let grant = rates.grant(now, self.client, self.rate, wanted as u64);
+        *self.grant.insert(grant)
+    }
+
+    /// Gives back what was granted and not sent, for good if the response ends.
+    fn give_back(&mut self, is_for_good: bool) {
+        if let Some(grant) = self.grant.take() {
+            let mut rates = self.worker.shared.client_rates.lock();
+            rates.rates.give_back(self.client, self.rate, grant.bytes);
+            rates.given_back += u64::from(is_for_good);
+        }
+    }
+
+    /// Others have given back what was granted to them: of this client perhaps, whose responses
+    /// may then be sent earlier.
+    fn has_new_turn(&self) -> bool {
+        self.worker.shared.client_rates.lock().given_back != self.given_back
+    }
+
+    /// Waits until `at`, [`LOOK_AGAIN_MS`] at most; whether it is that time.
+    fn poll_until(&mut self, cx: &mut Context<'_>, at: Tick) -> Poll<bool> {
+        let now = self.worker.now().tick;
+        let ms = at.ms_since(now);
+        if self.wait.is_none() {
+            if ms == 0 {
+                return Poll::Ready(true);
+            }
+            let wait = Duration::from_millis(ms.min(LOOK_AGAIN_MS));
+            self.wait = Some((Box::pin(sleep(wait)), now));
+        }
+        if let Some((wait, since)) = &mut self.wait {
+            ready!(wait.as_mut().poll(cx));
+            let rates = &self.worker.shared.client_rates;
+            let seconds = rates.held_back(now.ms_since(*since));
+            let counters = self.worker.counters();
+            counters.add(Metric::RuleLimited, seconds);
+            self.wait = None;
+        }
+        Poll::Ready(ms == 0)
     }
 }
 
 impl SendRate for ClientRate {
     fn poll_permit(&mut self, cx: &mut Context<'_>, wanted: usize) -> Poll<usize> {
-        let grant = *self.grant.get_or_insert_with(|| {
-            let now = self.worker.now().tick;
-            let mut rates = self.worker.shared.client_rates.lock();
-            rates
-                .rates
-                .grant(now, self.client, self.rate, wanted as u64)
-        });
-        ready!(self.poll_until(cx, grant.at));
-        let bytes = usize::try_from(grant.bytes).unwrap_or(usize::MAX);
-        Poll::Ready(bytes.min(wanted))
+        loop {
+            let grant = self.grant(wanted);
+            if ready!(self.poll_until(cx, grant.at)) {
+                let bytes = usize::try_from(grant.bytes).unwrap_or(usize::MAX);
+                return Poll::Ready(bytes.min(wanted));
+            }
+            if self.has_new_turn() {
+                self.give_back(false);
+            }
+        }
     }
 
     fn sent(&mut self, bytes: usize) {
@@ -126,9 +160,6 @@ impl SendRate for ClientRate {
 
 impl Drop for ClientRate {
     fn drop(&mut self) {
-        if let Some(grant) = self.grant.take() {
-            let mut rates = self.worker.shared.client_rates.lock();
-            rates.rates.give_back(self.client, self.rate, grant.bytes);
-        }
+        self.give_back(true);
     }
 }

@@ -217,3 +217,46 @@ fn client_that_is_held_back_is_not_taken_for_a_silent_one() {
     assert_eq!(setup.proxy.count(Metric::ClientAborts), 0);
     drop(sending.join().expect("sent"));
 }
+
+#[test]
+fn response_that_is_held_back_ends_with_its_client() {
+    let aborted = |setup: &Setup, mut reader: Reader, count| {
+        have(setup, &mut [&mut reader], 0);
+        reader.client.into_peer().reset();
+        // the clock stands: no byte is sent to the client that has left
+        setup.proxy.wait_for(Metric::ClientAborts, count);
+    };
+    for fields in [
+        "Cache-Control: max-age=60\r\n",
+        "Cache-Control: no-store\r\n",
+    ] {
+        let setup = setup();
+        let mut reader = Reader::asking(&setup, "/", 1);
+        let mut hop = setup.origin.accept();
+        hop.read_head();
+        let sending = hop.sending(response(fields));
+        reader.head(false);
+        aborted(&setup, reader, 1);
+        // it was sent, or the fetch ended with its only reader
+        drop(sending.join());
+    }
+    let setup = setup();
+    let mut reader = Reader::asking(&setup, "/", 1);
+    let whole = response("Cache-Control: max-age=600\r\nConnection: close\r\n");
+    let mut hop = setup.origin.accept();
+    hop.read_head();
+    let sending = hop.sending(whole);
+    reader.head(false);
+    have(&setup, &mut [&mut reader], 0);
+    have_all(&setup, vec![reader]);
+    drop(sending.join().expect("sent"));
+    setup.proxy.clock.advance_ms(10_000);
+    let mut hit = Reader::asking(&setup, "/", 1);
+    hit.head(true);
+    aborted(&setup, hit, 1);
+    // what was granted to it is not lost for its client
+    let mut next = Reader::asking(&setup, "/", 1);
+    next.head(true);
+    setup.proxy.clock.advance_ms(10_000);
+    have_all(&setup, vec![next]);
+}
