@@ -176,6 +176,10 @@ fn target_of_reference(
 fn resolve_relative(exchange: &RequestState, reference: &str) -> String {
     let path = exchange.request.path_and_query();
     let path = path.split('?').next().unwrap_or("/");
+    // without a path of its own it has that of the request (RFC 3986 §5.2.2)
+    if reference.starts_with('?') {
+        return format!("{path}{reference}");
+    }
     let folder = path.rfind('/').map_or("/", |at| &path[..=at]);
     format!("{folder}{reference}")
 }

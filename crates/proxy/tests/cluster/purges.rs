@@ -113,14 +113,19 @@ fn response_stored_before_an_unsafe_request_at_any_node_is_served_by_none_after_
 fn location_and_content_location_of_the_same_origin_are_invalidated_at_all_nodes() {
     let versions = Versions::default();
     let cluster = versions.start();
-    let paths = ["/made", "/about", "/else"];
+    let paths = ["/made", "/about", "/else", "/a/form?made", "/a/?made"];
     for path in paths {
         assert_eq!(fill(&cluster, path), ["0", "0", "0"]);
     }
     let fields = "X-Location: /made\r\nX-Content-Location: /about\r\n";
     let mut client = cluster.nodes[1].client();
     assert_eq!(client.ask(post("/form", fields)).status(), 200);
-    for (path, expected) in paths.into_iter().zip(["1", "1", "0"]) {
+    // a reference that has a query alone is of the same path
+    versions.change("/a/form?made");
+    versions.change("/a/?made");
+    let fields = "X-Location: ?made\r\n";
+    assert_eq!(client.ask(post("/a/form", fields)).status(), 200);
+    for (path, expected) in paths.into_iter().zip(["1", "1", "0", "1", "0"]) {
         assert_eq!(fill(&cluster, path), [expected; 3], "{path}");
     }
 }
