@@ -129,7 +129,7 @@ impl Config {
         route::check(&self.routes, &own)?;
         parent::check(&self.parents, &self.listeners, &own)?;
         module::check(&self.modules)?;
-        rule::check(&self.rules, &self.listeners)?;
+        rule::check(&self.rules)?;
         route::cluster::check(&self.cluster, &self.listeners)?;
         cache::check(&self.cache)?;
         disk::check(&self.disk)?;

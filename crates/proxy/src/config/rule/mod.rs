@@ -10,7 +10,7 @@ pub use values::{
 };
 
 use crate::config::access::Access;
-use crate::config::listener::{Listener, Mode};
+use crate::config::listener::Listener;
 use crate::config::module::Module;
 use crate::config::route::HostPattern;
 use crate::config::setting::invalid::Invalid;
@@ -184,7 +184,7 @@ impl Rule {
                 &[
                     "Rules that come with Weir, in the place of this one: `packages` gives lifetimes to files of mirrors for apt, pip, npm and",
                     "cargo, and has lists of packages validated; docs/rules.md lists them. Beside it there can be `name`, `listener` and `host`;",
-                    "on a forward proxy `host` must name the mirrors, as other sites have pages for one user at such paths.",
+                    "`host` must name the mirrors, as other sites have pages for one user at such paths.",
                 ],
             ),
             Setting::new::<Vec<RuleListener>>(
@@ -482,32 +482,24 @@ fn key_at(rules: &[Rule], index: usize, key: &str) -> String {
     }
 }
 
-/// Refuses a preset that is for all sites that a forward proxy is asked for: any of them could lay
-/// a page for one user at a path of a package, and have it kept.
-fn check_hosts(rule: &Rule, index: usize, listeners: &[Listener]) -> Result<(), Invalid> {
-    let is_for_forward =
-        rule.listener.is_empty() || rule.listener.contains(&RuleListener::Mode(Mode::Forward));
-    let mut modes = listeners.iter().filter_map(|it| it.mode.mode());
+/// Refuses a preset that is for all sites: any of them could have a page for one user at a path of
+/// a package, and say nothing of caching, and a client can be led there.
+fn check_hosts(rule: &Rule, index: usize) -> Result<(), Invalid> {
     match rule.preset {
-        Some(preset)
-            if rule.host.is_empty() && is_for_forward && modes.any(|it| it == Mode::Forward) =>
-        {
-            Err(Invalid::new(
-                format!("rule[{index}].preset"),
-                format!(
-                    "the preset `{preset}` would be for all sites that a forward proxy is asked for, \
-                     and some have pages for one user at paths of packages"
-                ),
-                "name your mirrors, as in `host = [\"deb.debian.org\"]`; a gateway needs no \
-                 names: `listener = [\"gateway\"]`",
-            ))
-        }
+        Some(preset) if rule.host.is_empty() => Err(Invalid::new(
+            format!("rule[{index}].preset"),
+            format!(
+                "the preset `{preset}` would be for all sites, and some have pages for one user at \
+                 paths of packages"
+            ),
+            "name your mirrors, as in `host = [\"deb.debian.org\"]`",
+        )),
         _ => Ok(()),
     }
 }
 
 /// Refuses rules that mean nothing, and names that are not distinct.
-pub(super) fn check(rules: &[Rule], listeners: &[Listener]) -> Result<(), Invalid> {
+pub(super) fn check(rules: &[Rule]) -> Result<(), Invalid> {
     for (index, rule) in rules.iter().enumerate() {
         if let Some(lifetime) = &rule.lifetime {
             lifetime.check(&format!("rule[{index}].lifetime"))?;
@@ -539,7 +531,7 @@ pub(super) fn check(rules: &[Rule], listeners: &[Listener]) -> Result<(), Invali
     }
     compile(rules)?;
     let mut rules = rules.iter().enumerate();
-    rules.try_for_each(|(index, rule)| check_hosts(rule, index, listeners))
+    rules.try_for_each(|(index, rule)| check_hosts(rule, index))
 }
 
 /// Why no request fits this matcher, and what to do.

@@ -211,23 +211,36 @@ fn rule_that_decides_nothing_is_named_in_a_warning() {
 
 #[test]
 fn preset_stands_in_the_place_of_its_table() {
-    // of a forward proxy's clients any site could lay something at a path of a package
+    // any site may have something for one user at a path of a package
     let all_sites = Some("rule[0].preset");
     check(r#"[{"preset": "packages"}]"#, all_sites);
     check(
         r#"[{"preset": "packages", "listener": ["forward"]}]"#,
         all_sites,
     );
-    check(r#"[{"preset": "packages", "listener": ["gateway"]}]"#, None);
+    check(
+        r#"[{"preset": "packages", "listener": ["gateway"]}]"#,
+        all_sites,
+    );
+    check(
+        r#"[{"preset": "packages", "listener": ["gateway"], "host": ["a"]}]"#,
+        None,
+    );
     check(
         r#"[{"preset": "packages", "listener": ["forward"], "host": ["*.example.com"], "name": "a"}]"#,
         None,
     );
     let alone = Some("rule[0].preset");
-    check(r#"[{"preset": "packages", "bypass": true}]"#, alone);
-    check(r#"[{"preset": "packages", "path": ["/debian"]}]"#, alone);
     check(
-        r#"[{"preset": "packages", "listener": ["127.0.0.1:3128"]}]"#,
+        r#"[{"preset": "packages", "host": ["a"], "bypass": true}]"#,
+        alone,
+    );
+    check(
+        r#"[{"preset": "packages", "host": ["a"], "path": ["/debian"]}]"#,
+        alone,
+    );
+    check(
+        r#"[{"preset": "packages", "host": ["a"], "listener": ["127.0.0.1:3128"]}]"#,
         alone,
     );
     // what is wrong behind a preset is named at its own place
@@ -241,7 +254,7 @@ fn preset_stands_in_the_place_of_its_table() {
         &["rule[1].preset"],
     );
     check_warnings(
-        r#"[{"preset": "packages", "listener": ["gateway"]}]"#,
+        r#"[{"preset": "packages", "host": ["a"], "listener": ["gateway"]}]"#,
         &["rule[0].listener"],
     );
 }
