@@ -105,7 +105,8 @@ labels! {
         Bypass = "bypass",
         /// The method's semantics require forwarding.
         Method = "method",
-        /// Refused by a rule of ours (client, destination, port) with 403 or a similar status.
+        /// Refused by a rule of ours (client, destination, port) with 403 or a similar status, or
+        /// answered with 502, 503 or 504, as the next hop could not be reached.
         Refused = "refused",
         /// The client's message was malformed or over a limit; answered with 4xx or 505.
         Invalid = "invalid",

@@ -155,8 +155,7 @@ table! {
     BytesToClients, Counter, "weir_client_sent_bytes_total", "bytes";
 
     // --- requests --------------------------------------------------------------------------------
-    /// Requests finished, by the word of the verdict: the same word as in Cache-Status and in the
-    /// access log.
+    /// Requests finished, by the word of the verdict: the same word as in the access log.
     Requests(verdict: Verdict), Counter, "weir_requests_total", "requests";
     /// Requests that reached a phase; a request may skip phases. Those answered at once are counted
     /// when their response is made.

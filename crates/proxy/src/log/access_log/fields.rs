@@ -85,8 +85,8 @@ fields! {
         |entry| Value::Number(entry.log.request_bytes);
     "status", "Status sent to the client; 0 if it was gone before.",
         |entry| Value::Number(entry.log.status.into());
-    "verdict", "Word of the verdict: `hit`, `uri-miss`, `collapsed`, ... as in the counters and in \
-        `Cache-Status`.",
+    "verdict", "Word of the verdict: `hit`, `uri-miss`, `collapsed`, ... as in the counters and, \
+        where the request was not refused, in `Cache-Status`.",
         |entry| text(entry.verdict_word().as_bytes());
     "detail", "Why: the reason's word; of a collapsed request, why it would have been forwarded.",
         |entry| text(entry.detail().as_bytes());
