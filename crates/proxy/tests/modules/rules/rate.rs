@@ -1,8 +1,9 @@
 //! `rate`: how fast clients are sent content.
 
-use crate::support::{PATIENCE, RawClient, Setup, span};
+use crate::support::{OriginConnection, PATIENCE, RawClient, Setup, span};
 use crate::{answer, ruled};
 use std::net::Ipv4Addr;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weir_measure::Metric;
 
@@ -51,6 +52,16 @@ impl Reader {
         let mut client = setup.proxy.client_at(Ipv4Addr::new(127, 0, 0, address));
         client.send(setup.get(path));
         Self { client, got: 0 }
+    }
+
+    /// The first reader of what is forwarded and answered with these fields, as it has its head.
+    fn of_forwarded(setup: &Setup, fields: &str) -> (Self, JoinHandle<OriginConnection>) {
+        let mut reader = Self::asking(setup, "/", 1);
+        let mut hop = setup.origin.accept();
+        hop.read_head();
+        let sending = hop.sending(response(fields));
+        reader.head(false);
+        (reader, sending)
     }
 
     /// Reads the head; of a hit, or of what was forwarded.
@@ -130,11 +141,7 @@ fn client_gets_a_quarter_of_a_second_at_once_and_then_its_rate() {
         "Cache-Control: no-store\r\n",
     ] {
         let setup = setup();
-        let mut reader = Reader::asking(&setup, "/", 1);
-        let mut hop = setup.origin.accept();
-        hop.read_head();
-        let sending = hop.sending(response(fields));
-        reader.head(false);
+        let (mut reader, sending) = Reader::of_forwarded(&setup, fields);
         have(&setup, &mut [&mut reader], 0);
         assert_eq!(setup.proxy.count(Metric::RuleLimited), 0);
         have_in_a_second(&setup, &mut [&mut reader]);
@@ -172,11 +179,7 @@ fn hit_is_limited_as_a_miss_is_and_by_what_the_response_is() {
 #[test]
 fn limited_client_holds_back_no_other_client_and_no_other_rule() {
     let setup = setup();
-    let mut limited = Reader::asking(&setup, "/", 1);
-    let mut hop = setup.origin.accept();
-    hop.read_head();
-    let sending = hop.sending(response("Cache-Control: max-age=60\r\n"));
-    limited.head(false);
+    let (mut limited, sending) = Reader::of_forwarded(&setup, "Cache-Control: max-age=60\r\n");
     have(&setup, &mut [&mut limited], 0);
     // the same response, which is not here yet
     let mut other = Reader::asking(&setup, "/", 2);
@@ -202,11 +205,7 @@ fn limited_client_holds_back_no_other_client_and_no_other_rule() {
 #[test]
 fn client_that_is_held_back_is_not_taken_for_a_silent_one() {
     let setup = setup();
-    let mut reader = Reader::asking(&setup, "/", 1);
-    let mut hop = setup.origin.accept();
-    hop.read_head();
-    let sending = hop.sending(response("Cache-Control: max-age=60\r\n"));
-    reader.head(false);
+    let (mut reader, sending) = Reader::of_forwarded(&setup, "Cache-Control: max-age=60\r\n");
     have(&setup, &mut [&mut reader], 0);
     // twice as long as a client may be silent
     let until = Instant::now() + Duration::from_secs(2);
@@ -231,22 +230,14 @@ fn response_that_is_held_back_ends_with_its_client() {
         "Cache-Control: no-store\r\n",
     ] {
         let setup = setup();
-        let mut reader = Reader::asking(&setup, "/", 1);
-        let mut hop = setup.origin.accept();
-        hop.read_head();
-        let sending = hop.sending(response(fields));
-        reader.head(false);
+        let (reader, sending) = Reader::of_forwarded(&setup, fields);
         aborted(&setup, reader, 1);
         // it was sent, or the fetch ended with its only reader
         drop(sending.join());
     }
     let setup = setup();
-    let mut reader = Reader::asking(&setup, "/", 1);
-    let whole = response("Cache-Control: max-age=600\r\nConnection: close\r\n");
-    let mut hop = setup.origin.accept();
-    hop.read_head();
-    let sending = hop.sending(whole);
-    reader.head(false);
+    let fields = "Cache-Control: max-age=600\r\nConnection: close\r\n";
+    let (mut reader, sending) = Reader::of_forwarded(&setup, fields);
     have(&setup, &mut [&mut reader], 0);
     have_all(&setup, vec![reader]);
     drop(sending.join().expect("sent"));
