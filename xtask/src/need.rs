@@ -46,6 +46,9 @@ const KNOWN: &[Need] = &[
     ("pip3", "python3-pip"),
     // promtool comes with it
     ("prometheus", "prometheus"),
+    ("groff", "groff-base"),
+    ("zsh", "zsh"),
+    ("fish", "fish"),
 ];
 
 /// Where daemons, Go and services of c-icap are kept; not all of it is on every `PATH`.

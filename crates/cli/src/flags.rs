@@ -6,6 +6,7 @@ use crate::operate::{
     ClusterFlags, DrainFlags, ModulesFlags, PurgeFlags, ReloadFlags, RouteFlags, StoredFlags,
     TopFlags,
 };
+use crate::reference::GenerateCommand;
 use crate::serve::flags::{CheckFlags, ServeFlags};
 use crate::serve::icap::IcapFlags;
 use crate::sim::SimCommand;
@@ -75,6 +76,9 @@ pub(crate) enum Command {
     Icap(IcapFlags),
     /// Print every setting of a config file: form, default, range and reason (Markdown)
     Settings,
+    /// Make man pages, or the completions of a shell
+    #[command(subcommand)]
+    Generate(GenerateCommand),
     /// Read a store on disk that no process uses; never writes to it
     #[command(subcommand)]
     Store(StoreCommand),

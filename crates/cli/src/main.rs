@@ -14,8 +14,8 @@ mod flags;
 mod messages;
 mod names;
 mod operate;
+mod reference;
 mod serve;
-mod settings;
 mod sim;
 mod store;
 mod trace;
@@ -38,7 +38,8 @@ fn main() -> std::process::ExitCode {
         Command::Route(flags) => operate::route(&flags),
         Command::Top(flags) => operate::top(&flags),
         Command::Icap(flags) => serve::icap::icap(&flags),
-        Command::Settings => settings::print(),
+        Command::Settings => reference::settings(),
+        Command::Generate(command) => reference::generate(&command),
         Command::Store(command) => store::run(&command),
         Command::Bench(command) => bench::run(&command),
         Command::Sim(command) => sim::run(&command),

@@ -1,5 +1,7 @@
 //! The command line as a stranger meets it: each command beside exit code, stdout and stderr.
 
+#[path = "snapshot/generated.rs"]
+mod generated;
 #[path = "snapshot/references.rs"]
 mod references;
 mod snapshot;
@@ -90,6 +92,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ("reload-bad-config", "reload --config unknown-key.toml"),
     ("reload-missing-config", "reload --config not-there.toml"),
     ("public-admin", "serve --admin 0.0.0.0:3129"),
+    ("generate-help", "generate --help"),
+    ("generate-nothing", "generate man"),
+    ("generate-bad-shell", "generate completions csh"),
+    ("generate-no-directory", "generate man empty.toml"),
     ("store-nothing", "store"),
     ("store-help", "store --help"),
     ("store-ls-help", "store ls --help"),

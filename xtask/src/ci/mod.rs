@@ -22,8 +22,9 @@ use xtask::{filters, need, root};
 /// Programs without which a test cannot do its work: a real origin, a real client, an ICAP server
 /// and an ICAP client, a front end, what lists the members of a cluster, what reads metrics, the
 /// list of files for `tidy`, file systems that are full, broken or frozen, networks and mounts of
-/// the test's own, what runs the programs of `docs/`, and terminals.
-const PROGRAMS: [&str; 21] = [
+/// the test's own, what runs the programs of `docs/`, terminals, and what reads man pages and
+/// completions.
+const PROGRAMS: [&str; 24] = [
     "nginx",
     "curl",
     "c-icap",
@@ -45,6 +46,9 @@ const PROGRAMS: [&str; 21] = [
     "tmux",
     "pip3",
     "prometheus",
+    "groff",
+    "zsh",
+    "fish",
 ];
 
 /// What a step hands back: a remark for the table.
