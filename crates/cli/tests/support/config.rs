@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-/// Keys, listeners, routes, modules and parents; what is not said is the default, but for ports (0)
-/// and the access log (off).
+/// Keys, listeners, routes, modules, parents and rules; what is not said is the default, but for
+/// ports (0) and the access log (off).
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     keys: BTreeMap<String, String>,
@@ -13,6 +13,7 @@ pub(crate) struct Config {
     routes: Vec<String>,
     modules: Vec<String>,
     parents: Vec<String>,
+    rules: Vec<String>,
 }
 
 impl Config {
@@ -23,6 +24,7 @@ impl Config {
             routes: Vec::new(),
             modules: Vec::new(),
             parents: Vec::new(),
+            rules: Vec::new(),
         };
         config
             .set("workers", "2")
@@ -82,6 +84,12 @@ impl Config {
         self
     }
 
+    /// Adds a rule; `lines` are those of its table in TOML.
+    pub(crate) fn rule(mut self, lines: &str) -> Self {
+        self.rules.push(format!("[[rule]]\n{lines}\n"));
+        self
+    }
+
     /// Without any listener.
     pub(crate) fn without_listeners(mut self) -> Self {
         self.listeners.clear();
@@ -110,6 +118,7 @@ impl Config {
         text.push_str(&self.routes.concat());
         text.push_str(&self.modules.concat());
         text.push_str(&self.parents.concat());
+        text.push_str(&self.rules.concat());
         text
     }
 }

@@ -1,5 +1,6 @@
 //! What is kept and when it is asked for again, with nginx's own validators, ranges and encodings.
 
+mod packages;
 mod stale;
 
 use crate::support::{Config, Curl, Nginx, Reply, Weir, content};
