@@ -27,6 +27,7 @@ pub mod verdict;
 
 pub use catalog::admission;
 pub use connections::retry;
+pub use destination::forwarded;
 pub use digest::{Digest, KeyHasher, Secret};
 pub use fetch::{collapse, page_cache};
 pub use now::{Now, Tick};

@@ -28,6 +28,7 @@ use weir_policy::destination::{
     ClientDenial, ClientRules, ConnectPorts, DenyDefault, DestinationRules,
 };
 use weir_policy::fetch::{AbortKind, AbortPolicy, ReadAhead};
+use weir_policy::forwarded::ForwardedRules;
 use weir_policy::route::{
     AGREED, Balancing, EjectionRules, NoRoute, NodeKey, RampMs, RouteHop, RouteId, RouteSpec,
     Routes,
@@ -69,6 +70,8 @@ pub(crate) struct Settings {
     targeted: [Arc<TargetedFields>; 2],
     /// Clients that may use forward listeners.
     pub(crate) clients: ClientRules,
+    /// What is said of whom a request is forwarded for, by gateways and by forward proxies.
+    forwarded: [Option<ForwardedRules>; 2],
     /// How connections to next hops are opened and waited for, and the addresses that a client of a
     /// forward proxy may choose.
     pub(crate) connections: Arc<ConnectionRules>,
@@ -128,6 +131,7 @@ impl Settings {
                 allow: nets(&access.clients),
                 deny: nets(&access.deny_clients),
             },
+            forwarded: [Mode::Gateway, Mode::Forward].map(|mode| config.forwarded.rules(mode)),
             peer_connections: Arc::new(ConnectionRules {
                 wait_limit: Duration::ZERO,
                 ..connections.clone()
@@ -294,6 +298,19 @@ impl Settings {
     /// The fields that decide in place of Cache-Control on listeners of `mode`.
     pub(crate) fn targeted(&self, mode: Mode) -> &Arc<TargetedFields> {
         &self.targeted[usize::from(mode == Mode::Forward)]
+    }
+
+    /// What is said of whom a request is forwarded for on listeners of `mode`; `None`: nothing.
+    #[inline]
+    pub(crate) fn forwarded(&self, mode: Mode) -> Option<&ForwardedRules> {
+        self.forwarded[usize::from(mode == Mode::Forward)].as_ref()
+    }
+
+    /// Whether there are proxies whose word of that is believed.
+    #[inline]
+    pub(crate) fn believes_proxies(&self, mode: Mode) -> bool {
+        let rules = self.forwarded(mode);
+        rules.is_some_and(|rules| !rules.trusted.is_empty())
     }
 
     /// Our pseudonym.

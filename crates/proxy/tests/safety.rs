@@ -6,6 +6,8 @@ mod support;
 mod destination;
 #[path = "safety/errors.rs"]
 mod errors;
+#[path = "safety/forwarded.rs"]
+mod forwarded;
 #[path = "safety/key.rs"]
 mod key;
 #[path = "safety/own_addresses.rs"]

@@ -46,7 +46,7 @@ pub use in_flight::reservation::Reservation;
 pub use join::STORED_SPANS_MAX;
 pub use load::{ContentLoad, LoadedResponse, NotLoaded};
 pub use memory::{MemoryStore, MemoryUse, Purge};
-pub use resource::{MODULES, RULES_MAX, VARIANTS_MAX, VaryRule};
+pub use resource::{FORWARDED, MODULES, RULES_MAX, VARIANTS_MAX, VaryRule};
 pub use shard::{LookupResult, StoredVariant};
 pub use stored::StoredResponse;
 pub use weir_policy::catalog::IN_FLIGHT_PERCENT_MAX;

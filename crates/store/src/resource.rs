@@ -15,7 +15,7 @@ pub const VARIANTS_MAX: usize = 64;
 pub const RULES_MAX: usize = 4;
 
 /// The fields a stored response varies on, as named by its Vary, lower case, in order; and
-/// [`MODULES`].
+/// [`MODULES`] and [`FORWARDED`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaryRule(pub Arc<[Box<str>]>);
 
@@ -23,6 +23,10 @@ pub struct VaryRule(pub Arc<[Box<str>]>);
 /// responses before they are stored, and for a request without them it is not found. It is no
 /// token, so no Vary can name it.
 pub const MODULES: &str = ":modules";
+
+/// The same: the response was stored where trusted proxies may say for which host and protocol a
+/// request is.
+pub const FORWARDED: &str = ":forwarded";
 
 impl VaryRule {
     /// Whether both are one in memory.

@@ -1,5 +1,5 @@
-//! Which destinations are connected to, and which clients may connect: judged by address, never by
-//! name.
+//! Which destinations are connected to, which clients may connect, and what destinations are told
+//! of clients: judged by address, never by name.
 //!
 //! A proxy sits where its clients do not: its loopback, its private networks and its provider's
 //! metadata service answer it as one of their own. So a destination is checked after resolution, on
@@ -7,6 +7,7 @@
 //! rebinding).
 
 mod client;
+pub mod forwarded;
 mod own;
 mod port;
 mod special;

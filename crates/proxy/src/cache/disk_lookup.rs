@@ -77,12 +77,13 @@ async fn look_up(exchange: &RequestState) -> Option<DiskLookupResult> {
     let Some(lookup) = DiskLookup::of(store.expect(exchange.key)) else {
         return Some(DiskLookupResult::Missing(Missing::Target, None));
     };
-    let lookup = match exchange.variant {
+    let lookup = match exchange.variant_digest() {
         None => lookup,
         Some(_) => lookup.of_variants(),
     };
     let (fields, key) = (exchange.request.fields(), exchange.variant_key());
-    let selecting = |rule: &VaryRule| selecting_digest(store.secret(), key, rule, &fields);
+    let fields = exchange.selecting(&fields);
+    let selecting = |rule: &VaryRule| selecting_digest(store.secret(), key, rule, fields);
     let looking_up = lookup.run(worker.now(), &selecting);
     let wait = exchange.settings.config.disk.lookup_wait.as_duration();
     timeout(wait, looking_up).await.ok()

@@ -26,7 +26,8 @@ use crate::request::answer::{Answer, AnswerReason};
 use crate::request::facts::Request;
 use crate::request::judge::{JudgeRules, ReceivedRequest};
 use crate::request::max_forwards;
-use crate::request::vary::selecting_digest;
+use crate::request::vary::{SelectingFields, forwarded_key, selecting_digest};
+use crate::request::who_asked::{WhoAsked, without_claims};
 use crate::send::heads::{self, ServedForm};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
@@ -200,6 +201,14 @@ fn take_head(
     served: &mut Vec<ServedRequest>,
 ) -> InputResult {
     let settings = receiver.settings;
+    if let Some(lines) = without_claims(settings, &receiver.client, head.fields) {
+        let head = &RequestHead {
+            fields: &lines,
+            ..*head
+        };
+        let input = Input { bytes: input, at };
+        return take_believed(receiver, (head, consumed, started), input, out, served);
+    }
     let mut log = receiver.log(started, consumed);
     log.reach(Phase::RequestHead);
     let is_extended = settings.is_extended && receiver.client.listener.peers == ForPeers::No;
@@ -265,6 +274,19 @@ fn take_head(
     let request = Request::new(&request, head);
     let exchange = receiver.exchange(request, (tx, plan, key), log);
     InputResult::Exchange { consumed, exchange }
+}
+
+/// Takes the request whose head was left without what its client must not say.
+#[cold]
+#[inline(never)]
+fn take_believed(
+    receiver: &Receiver<'_>,
+    head: (&RequestHead<'_, '_>, usize, Instant),
+    input: Input<'_>,
+    out: &mut Vec<u8>,
+    served: &mut Vec<ServedRequest>,
+) -> InputResult {
+    take_head(receiver, head, input, out, served)
 }
 
 /// Takes a request that a hook is called for, or the modules `called`.
@@ -528,15 +550,24 @@ pub(super) fn choose(
     if commands.first() != Some(Command::LookUp) {
         return (tx, plan_of(&commands), key);
     }
-    let found_in_memory = match choice.variant {
-        None => {
-            let selecting = |rule: &_| selecting_digest(store.secret(), key, rule, head.fields);
-            store.find(key, &selecting)
-        }
-        Some(variant) => {
-            let own = variant.key(store.secret(), key);
-            let selecting = |rule: &_| selecting_digest(store.secret(), own, rule, head.fields);
-            store.find_variant(key, &selecting)
+    let who_asked = || WhoAsked::of(settings, receiver.client, request.target, store.secret());
+    let selecting = |own: Digest, rule: &_| {
+        let fields = SelectingFields {
+            own: head.fields,
+            who_asked: who_asked(),
+        };
+        selecting_digest(store.secret(), own, rule, fields)
+    };
+    let forwarded = match settings.believes_proxies(request.mode) {
+        false => None,
+        true => who_asked().and_then(|who| who.variant(head.fields)),
+    };
+    let found_in_memory = match (choice.variant, forwarded) {
+        (None, None) => store.find(key, &|rule: &_| selecting(key, rule)),
+        (variant, forwarded) => {
+            let own = variant.map_or(key, |variant| variant.key(store.secret(), key));
+            let own = forwarded.map_or(own, |it| forwarded_key(store.secret(), own, it));
+            store.find_variant(key, &|rule: &_| selecting(own, rule))
         }
     };
     let plan = match found_in_memory {

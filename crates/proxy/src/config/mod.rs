@@ -22,6 +22,7 @@ mod setting;
 mod values;
 
 pub use access::Access;
+pub use access::forwarded::Forwarded;
 pub use admin::{Admin, HistoryPlace, TopClients, TopQueries};
 pub use cache::{Cache, Pseudonym};
 
@@ -99,6 +100,8 @@ pub struct Config {
     pub limits: Limits,
     /// Clients that may connect, and destinations that may be reached.
     pub access: Access,
+    /// What next hops are told of clients.
+    pub forwarded: Forwarded,
     /// How names are resolved.
     pub dns: Dns,
     /// The access log.
@@ -120,6 +123,7 @@ impl Config {
         self.fetch.check_ranges()?;
         self.limits.check_ranges()?;
         self.access.check_ranges()?;
+        self.forwarded.check_ranges()?;
         self.dns.check_ranges()?;
         self.log.check_ranges()?;
         listener::check(&self.listeners, self.admin.address.socket())?;
@@ -136,6 +140,7 @@ impl Config {
         fetch::check(&self.fetch)?;
         limits::check(&self.limits)?;
         access::check(&self.access, &self.listeners)?;
+        access::forwarded::check(&self.forwarded)?;
         dns::check(&self.dns)
     }
 
@@ -200,6 +205,7 @@ impl Default for Config {
             fetch: Fetch::default(),
             limits: Limits::default(),
             access: Access::default(),
+            forwarded: Forwarded::default(),
             dns: Dns::default(),
             log: Log::default(),
         }
@@ -228,6 +234,7 @@ pub fn settings() -> Vec<Setting> {
     settings.extend(Fetch::settings());
     settings.extend(Limits::settings());
     settings.extend(Access::settings());
+    settings.extend(Forwarded::settings());
     settings.extend(Dns::settings());
     settings.extend(Log::settings());
     settings

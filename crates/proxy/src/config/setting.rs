@@ -111,7 +111,7 @@ macro_rules! table {
 
         impl $Table {
             /// Refuses the first value outside its range.
-            pub(super) fn check_ranges(&self) -> Result<(), $crate::config::Invalid> {
+            pub(in crate::config) fn check_ranges(&self) -> Result<(), $crate::config::Invalid> {
                 $( $(
                     $crate::config::setting::check_range(
                         concat!($table, ".", stringify!($name)), &self.$name, &$minimum, &$maximum,
@@ -121,7 +121,7 @@ macro_rules! table {
             }
 
             /// This table's part of the reference page.
-            pub(super) fn settings() -> Vec<$crate::config::Setting> {
+            pub(in crate::config) fn settings() -> Vec<$crate::config::Setting> {
                 vec![ $(
                     $crate::config::Setting::new::<$Type>(
                         concat!($table, ".", stringify!($name)), &[$($reason),+],

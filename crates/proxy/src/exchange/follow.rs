@@ -26,7 +26,6 @@ use weir_net::Deadline;
 use weir_net::http::ClientStream;
 use weir_policy::Digest;
 use weir_policy::collapse::{Passes, Selection, Terms};
-use weir_policy::extension::Variant;
 use weir_policy::fetch::{Confirm, FetchEnd};
 use weir_policy::transaction::JoinKind;
 use weir_policy::{Command, Event, Forwarding};
@@ -52,9 +51,10 @@ pub(crate) async fn run(
         return FollowResult::Forward(None);
     }
     let mut passes = Passes::default();
-    if let Some(variant) = &exchange.variant {
-        // requests share a response only if modules change it in the same way
-        passes.wants_variant(variant.digest());
+    if let Some(variant) = exchange.variant_digest() {
+        // requests share a response only if modules change it in the same way, and if proxies have
+        // said the same of them
+        passes.wants_variant(variant);
     }
     let mut patience = Deadline::new(exchange.settings.config.fetch.follower_wait.as_duration());
     loop {
@@ -94,14 +94,15 @@ fn want(exchange: &RequestState, passes: &mut Passes<Digest>) -> Decision {
 }
 
 fn select(exchange: &RequestState, response: &InFlightResponse) -> Selection<Digest> {
-    let variant = exchange.variant.as_ref().map(Variant::digest);
+    let variant = exchange.variant_digest();
     response.select(variant, &|rule| digest_of(exchange, rule))
 }
 
 fn digest_of(exchange: &RequestState, rule: &VaryRule) -> Digest {
     let secret = exchange.worker.shared.store.secret();
     let key = exchange.variant_key();
-    selecting_digest(secret, key, rule, &exchange.request.fields())
+    let fields = exchange.request.fields();
+    selecting_digest(secret, key, rule, exchange.selecting(&fields))
 }
 
 /// Waits for the response to another request, for `patience` at most; `None` if that response
@@ -225,7 +226,7 @@ async fn look_up_stored(
             digest
         };
         let store = &worker.shared.store;
-        match exchange.variant {
+        match exchange.variant_digest() {
             None => store.find(exchange.key, &selecting),
             Some(_) => store.find_variant(exchange.key, &selecting),
         }

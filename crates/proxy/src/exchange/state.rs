@@ -19,6 +19,8 @@ use crate::modules::module_content::ModuleContent;
 use crate::modules::request_modules::RequestModules;
 use crate::request::answer::Answer;
 use crate::request::facts::Request;
+use crate::request::vary::{SelectingFields, forwarded_key};
+use crate::request::who_asked::WhoAsked;
 use crate::send::heads::{ServedForm, line_bytes};
 use crate::settings::Settings;
 use crate::settings::hooks::Hooks;
@@ -32,10 +34,13 @@ use weir_net::http::{HopLines, NextHopStream};
 use weir_policy::catalog::Refusal;
 use weir_policy::extension::Variant;
 use weir_policy::fetch::{AbortPolicy, ReadAhead};
+use weir_policy::forwarded::CLAIMS;
 use weir_policy::route::DigestVersion;
-use weir_policy::rule::{Bits, FetchingRules, Reuse};
+use weir_policy::rule::{Bits, FetchingRules, FieldRules, Reuse};
 use weir_policy::{Digest, Event, Forwarding, Missing, Phase, Phases, Rules, Serving, Transaction};
-use weir_semantics::{FieldNames, NamedFields, RequestDirectives, RequestFacts, Timestamp};
+use weir_semantics::{
+    FieldLine, FieldNames, NamedFields, RequestDirectives, RequestFacts, Timestamp,
+};
 use weir_store::{DiskVariants, ExpectedResponse, StoredResponse};
 
 /// How a request is answered. It is moved on the way of each hit: what hits do not have is boxed.
@@ -249,15 +254,17 @@ impl RequestState {
             .answered_by_rule(self.worker.now(), by, (own, &used));
     }
 
-    /// Fields of its trailer section that go no further: its head names them, or rules of the
-    /// operator have set or removed them there.
+    /// Fields of its trailer section that go no further: its head names them, rules of the operator
+    /// have set or removed them there, or they would say for whom it is forwarded.
     pub(crate) fn named_in_trailers(&self) -> NamedFields {
         let rules = &self.settings.operator_rules;
         let named = self.request.named_in_trailers();
-        match rules.outcome(self.operator_rules).request {
-            Some(changes) => named.and(changes.replaced().collect()),
-            None => named,
-        }
+        let changes = rules.outcome(self.operator_rules).request;
+        let replaced = changes.into_iter().flat_map(FieldRules::replaced);
+        let mode = self.request.mode;
+        let is_forwarded = self.request.has_trailers() && self.settings.forwarded(mode).is_some();
+        let claims = is_forwarded.then_some(CLAIMS).into_iter().flatten();
+        named.and(replaced.chain(claims).collect())
     }
 
     /// Fields that rules of the operator replace in the head of the response, and that are neither
@@ -277,7 +284,49 @@ impl RequestState {
     pub(crate) fn variant_key(&self) -> Digest {
         let secret = self.worker.shared.store.secret();
         let variant = self.variant.as_ref();
-        variant.map_or(self.key, |variant| variant.key(secret, self.key))
+        let key = variant.map_or(self.key, |variant| variant.key(secret, self.key));
+        match self.forwarded_variant() {
+            Some(forwarded) => forwarded_key(secret, key, forwarded),
+            None => key,
+        }
+    }
+
+    /// What selects its variant whatever `Vary` nominates, if something does: a response that
+    /// varies on nothing is not for it.
+    pub(crate) fn variant_digest(&self) -> Option<Digest> {
+        let forwarded = self.forwarded_variant();
+        let modules = self.variant.as_ref().map(Variant::digest);
+        match (modules, forwarded) {
+            (Some(modules), Some(forwarded)) => {
+                let secret = self.worker.shared.store.secret();
+                Some(forwarded_key(secret, modules, forwarded))
+            }
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// What a trusted proxy says of whom it is forwarded for, if that selects a variant.
+    pub(crate) fn forwarded_variant(&self) -> Option<Digest> {
+        if !self.settings.believes_proxies(self.request.mode) {
+            return None;
+        }
+        let fields = self.request.fields();
+        self.who_asked().and_then(|who| who.variant(&fields))
+    }
+
+    /// What the next hop is told of whom it is forwarded for.
+    pub(crate) fn who_asked(&self) -> Option<WhoAsked<'_>> {
+        let secret = self.worker.shared.store.secret();
+        let target = self.request.target();
+        WhoAsked::of(&self.settings, self.client.facts(), target, secret)
+    }
+
+    /// What of it may be nominated by a response; `fields` are its own.
+    pub(crate) fn selecting<'f>(&'f self, fields: &'f [FieldLine<'f>]) -> SelectingFields<'f> {
+        SelectingFields {
+            own: fields,
+            who_asked: self.who_asked(),
+        }
     }
 
     /// The same request again, for the store alone, with the modules that it began with.

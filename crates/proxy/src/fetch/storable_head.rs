@@ -3,7 +3,7 @@
 
 use crate::exchange::heads::inbound;
 use crate::exchange::state::RequestState;
-use crate::request::vary::{rule_of, selecting_digest};
+use crate::request::vary::{VariantOf, rule_of, selecting_digest};
 use crate::worker::core::Worker;
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Event, StoredFacts};
@@ -58,17 +58,21 @@ impl StorableHead {
     }
 
     /// What a response with `fields` varies on, and the digest of these in the request (RFC 9111
-    /// §4.1). The variant of modules is one of them.
+    /// §4.1). What else selects a variant is among them.
     pub(crate) fn vary_of(
         worker: &Worker,
         exchange: &RequestState,
         fields: &[FieldLine<'_>],
     ) -> Option<(VaryRule, Digest)> {
         let store = &worker.shared.store;
-        rule_of(fields, exchange.variant.is_some()).map(|rule| {
+        let of = VariantOf {
+            modules: exchange.variant.is_some(),
+            forwarded: exchange.settings.believes_proxies(exchange.request.mode),
+        };
+        rule_of(fields, of).map(|rule| {
             let fields = exchange.request.fields();
-            let key = exchange.variant_key();
-            let selecting = selecting_digest(store.secret(), key, &rule, &fields);
+            let (key, fields) = (exchange.variant_key(), exchange.selecting(&fields));
+            let selecting = selecting_digest(store.secret(), key, &rule, fields);
             (rule, selecting)
         })
     }

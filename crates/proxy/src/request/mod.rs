@@ -8,3 +8,4 @@ pub(crate) mod judge;
 pub(crate) mod key;
 pub(crate) mod max_forwards;
 pub(crate) mod vary;
+pub(crate) mod who_asked;

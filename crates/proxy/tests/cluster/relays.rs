@@ -2,6 +2,7 @@
 
 use crate::nodes::{Nodes, fresh, get, member, set_secret};
 use crate::support::{RawClient, ScriptedOrigin};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_measure::Metric;
@@ -144,4 +145,35 @@ fn no_head_of_a_client_or_an_origin_breaks_a_proof() {
         asked = sum(Metric::PeerRequests);
     }
     assert!(asked > 50, "{asked} requests to other nodes");
+}
+
+/// The node of the client says who asked; the node that asks the origin sends that on.
+#[test]
+fn origin_is_told_of_the_client_and_not_of_a_node() {
+    let cluster = Nodes::start(fresh);
+    for node in &cluster.nodes {
+        node.reload(|config| {
+            config.forwarded.trusted_proxies = vec!["127.0.0.2".parse().expect("an address")];
+        });
+    }
+    let path = cluster.path_of(1);
+    let ask = |at: usize, fields: &str| {
+        let mut client = cluster.nodes[at].client_at(Ipv4Addr::new(127, 0, 0, 2));
+        client.ask(format!(
+            "GET {path} HTTP/1.1\r\nHost: a.example\r\n{fields}\r\n"
+        ))
+    };
+    let told = "X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n";
+    assert!(!ask(0, told).is_hit());
+    let seen = cluster.origin.seen();
+    let head = seen.last().expect("a request");
+    assert_eq!(head.field("x-forwarded-for"), Some("192.0.2.7, 127.0.0.2"));
+    assert_eq!(head.field("x-forwarded-proto"), Some("https"));
+    let own = "for=127.0.0.2;host=a.example;proto=http";
+    assert_eq!(head.field("forwarded"), Some(own));
+    // what the node keeps is for that protocol alone
+    assert!(ask(1, told).is_hit());
+    let asked = cluster.asked(&path);
+    assert!(ask(1, "").is_hit() && ask(0, "").is_hit());
+    assert_eq!((asked, cluster.asked(&path)), (2, 2));
 }

@@ -117,14 +117,10 @@ fn different_target_uris_do_not_share_a_stored_response() {
 fn field_outside_the_cache_key_is_forwarded() {
     let setup = Setup::gateway();
     let names = [
-        "X-Forwarded-Host",
-        "X-Forwarded-Proto",
-        "X-Forwarded-Port",
         "X-Original-URL",
         "X-Rewrite-URL",
         "X-HTTP-Method-Override",
         "X-Host",
-        "Forwarded",
     ];
     let mut client = setup.proxy.client();
     let fields: String = names
@@ -145,15 +141,15 @@ fn field_outside_the_cache_key_is_forwarded() {
 fn field_named_in_vary_selects_the_stored_response() {
     let setup = Setup::gateway();
     let mut client = setup.proxy.client();
-    let varies = |text: &str| fresh(text).replace("\r\n\r\n", "\r\nVary: x-forwarded-host\r\n\r\n");
-    client.send(setup.head("GET", "/", "1.1", "X-Forwarded-Host: evil\r\n"));
+    let varies = |text: &str| fresh(text).replace("\r\n\r\n", "\r\nVary: x-host\r\n\r\n");
+    client.send(setup.head("GET", "/", "1.1", "X-Host: evil\r\n"));
     let (mut hop, _) = setup.origin.answer(varies("evil"));
     client.read_response();
     client.send(setup.get("/"));
     hop.answer(varies("good"));
     assert_eq!(client.read_response().text(), "good");
     assert_eq!(client.ask(setup.get("/")).text(), "good");
-    let evil = client.ask(setup.head("GET", "/", "1.1", "x-forwarded-HOST:   evil\r\n"));
+    let evil = client.ask(setup.head("GET", "/", "1.1", "x-HOST:   evil\r\n"));
     assert!(evil.is_hit() && evil.text() == "evil");
 }
 

@@ -27,7 +27,9 @@ fn request_fields_keep_order_and_case_without_hop_by_hop_fields() {
         let (_hop, head) = setup.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
         // canonical, also in how its name is written
         let host = format!("Host: {}", setup.host);
-        let lines = lines(&head);
+        let mut lines = lines(&head);
+        // said by gateways alone
+        lines.retain(|line| !line.starts_with("Forwarded") && !line.starts_with("X-Forwarded"));
         let expected = [
             "GET /x?y HTTP/1.1",
             "X-First: 1",

@@ -59,8 +59,10 @@ fn row(variant: &StoredVariantInfo) -> [String; 9] {
 
 fn selected_by(variant: &StoredVariantInfo) -> String {
     let modules = variant.is_of_modules.then_some("modules");
+    let forwarded = variant.is_forwarded.then_some("forwarded");
     let names = variant.nominated.iter().map(|name| &**name);
-    let names: Vec<&str> = modules.into_iter().chain(names).collect();
+    let own = modules.into_iter().chain(forwarded);
+    let names: Vec<&str> = own.chain(names).collect();
     match names.as_slice() {
         [] => "-".to_owned(),
         names => visible(names.join(", ").as_bytes()),
@@ -90,6 +92,7 @@ mod tests {
             variants: vec![StoredVariantInfo {
                 nominated: vec!["accept-encoding".into()],
                 is_of_modules: true,
+                is_forwarded: false,
                 is_selected: true,
                 info: StoredInfo {
                     status: 200,

@@ -3,9 +3,9 @@
 //! Names, spelling and order stay as received (RFC 9110 §7.6). Left out: hop-by-hop fields and what
 //! Connection names (§7.6.1), credentials meant for a proxy. Put in: Host of the canonical target
 //! (RFC 9112 §3.2.2) in the place of the one received, however that was spelled: two spellings
-//! share a cache key, so the next hop must not see a difference between them. Also put in: Via, the
-//! framing we use, and on validation the stored response's validators for the client's own (RFC
-//! 9111 §4.3.1).
+//! share a cache key, so the next hop must not see a difference between them. Also put in: for whom
+//! the request is forwarded, where that is told (RFC 7239), Via, the framing we use, and on
+//! validation the stored response's validators for the client's own (RFC 9111 §4.3.1).
 
 use crate::exchange::next_hop::LateralFetch;
 use crate::exchange::state::RequestState;
@@ -43,7 +43,7 @@ pub(crate) fn request_head(
         || exchange.background
         || exchange.missing.is_some()
         || exchange.tx.fetches_whole();
-    write_fields(request, &request.fields(), own, &mut out);
+    write_fields(exchange, own, &mut out);
     if let Some(stored) = validators {
         write_validators(stored, &mut out);
     }
@@ -60,7 +60,7 @@ pub(crate) fn connect_head(exchange: &RequestState) -> Vec<u8> {
     let mut out = Vec::with_capacity(request.head_bytes() + 256);
     let authority = authority_form(request);
     write::request_line(&mut out, "CONNECT", &authority, Version::Http11);
-    write_fields(request, &request.fields(), false, &mut out);
+    write_fields(exchange, false, &mut out);
     out.extend_from_slice(exchange.settings.via_line(request.version));
     out
 }
@@ -80,7 +80,9 @@ fn absolute_form(request: &Request) -> String {
     target
 }
 
-fn write_fields(request: &Request, fields: &[FieldLine<'_>], validating: bool, out: &mut Vec<u8>) {
+fn write_fields(exchange: &RequestState, validating: bool, out: &mut Vec<u8>) {
+    let (request, who_asked) = (&exchange.request, exchange.who_asked());
+    let fields = &request.fields()[..];
     let options = ConnectionOptions::gather(fields);
     let mut host_written = false;
     if lines_named(fields, "host").next().is_none() {
@@ -96,7 +98,9 @@ fn write_fields(request: &Request, fields: &[FieldLine<'_>], validating: bool, o
             }
             continue;
         }
-        if is_removed(known, line, &options, request) {
+        if is_removed(known, line, &options, request)
+            || who_asked.is_some_and(|who| who.replaces(line.name))
+        {
             continue;
         }
         if validating && is_precondition(known) {
@@ -112,6 +116,9 @@ fn write_fields(request: &Request, fields: &[FieldLine<'_>], validating: bool, o
             continue;
         }
         write::field(out, line.name, line.value);
+    }
+    for (name, value) in who_asked.iter().flat_map(|who| who.lines(fields)) {
+        write::field(out, name, &value);
     }
 }
 

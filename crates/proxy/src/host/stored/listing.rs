@@ -5,7 +5,7 @@ use super::lookup::{self, find};
 use super::target;
 use std::sync::Arc;
 use weir_extend::{Pending, StoredError, StoredInfo, StoredTarget};
-use weir_store::MODULES;
+use weir_store::{FORWARDED, MODULES};
 
 /// What is stored for a target.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub struct StoredVariantInfo {
     pub nominated: Vec<Box<str>>,
     /// It was stored for the modules that change responses before they are stored.
     pub is_of_modules: bool,
+    /// It was stored for the host and protocol that a trusted proxy may have named.
+    pub is_forwarded: bool,
     /// The request of the call selects it.
     pub is_selected: bool,
     /// What is known of it.
@@ -56,18 +58,21 @@ async fn list(context: &CallContext, target: &StoredTarget) -> Result<StoredVari
     let mut variants: Vec<_> = variants
         .map(|(vary, response)| {
             let names = vary.map(|(rule, _)| rule.0.to_vec()).unwrap_or_default();
-            let (modules, nominated): (Vec<_>, Vec<_>) =
-                names.into_iter().partition(|name| &**name == MODULES);
+            let (own, nominated): (Vec<_>, Vec<_>) =
+                names.into_iter().partition(|name| name.starts_with(':'));
+            let is_of = |what: &str| own.iter().any(|name| &**name == what);
             let is_it = |(found, _): &lookup::Found| Arc::ptr_eq(found, &response);
             StoredVariantInfo {
                 nominated,
-                is_of_modules: !modules.is_empty(),
+                is_of_modules: is_of(MODULES),
+                is_forwarded: is_of(FORWARDED),
                 is_selected: selected.as_ref().is_some_and(is_it),
                 info: lookup::info(&response, now),
             }
         })
         .collect();
-    let varies = |it: &StoredVariantInfo| it.is_of_modules || !it.nominated.is_empty();
+    let varies =
+        |it: &StoredVariantInfo| it.is_of_modules || it.is_forwarded || !it.nominated.is_empty();
     let may_be_more_on_disk =
         store.may_be_on_disk(key) && (variants.is_empty() || variants.iter().any(varies));
     // it was found on disk, and memory has no room for it
@@ -75,6 +80,7 @@ async fn list(context: &CallContext, target: &StoredTarget) -> Result<StoredVari
         variants.push(StoredVariantInfo {
             nominated: Vec::new(),
             is_of_modules: false,
+            is_forwarded: false,
             is_selected: true,
             info: lookup::info(&response, now),
         });

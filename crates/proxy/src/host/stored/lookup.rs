@@ -26,9 +26,11 @@ pub(super) type Found = (Arc<StoredResponse>, ExpectedResponse);
 pub(super) async fn find(exchange: &mut RequestState) -> Result<Option<Found>, StoredError> {
     let worker = &exchange.worker;
     let (store, key) = (&worker.shared.store, exchange.key);
+    let variant = exchange.variant_digest();
     let (fields, variant_key) = (exchange.request.fields(), exchange.variant_key());
-    let selecting = |rule: &VaryRule| selecting_digest(store.secret(), variant_key, rule, &fields);
-    let in_memory = match exchange.variant {
+    let fields = exchange.selecting(&fields);
+    let selecting = |rule: &VaryRule| selecting_digest(store.secret(), variant_key, rule, fields);
+    let in_memory = match variant {
         None => store.find(key, &selecting),
         Some(_) => store.find_variant(key, &selecting),
     };
@@ -40,7 +42,7 @@ pub(super) async fn find(exchange: &mut RequestState) -> Result<Option<Found>, S
     else {
         return Ok(None);
     };
-    let lookup = match exchange.variant {
+    let lookup = match variant {
         None => lookup,
         Some(_) => lookup.of_variants(),
     };

@@ -1,0 +1,329 @@
+//! For whom a request is forwarded: `X-Forwarded-For`, `X-Forwarded-Proto`, `X-Forwarded-Host` and
+//! `Forwarded` (RFC 7239).
+//!
+//! A *claim* is a field by which the sender of a request says for whom it is forwarded. Claims of
+//! clients that are no trusted proxies are removed before anything is decided by the request, those
+//! of trusted proxies are extended. What is then sent of these fields is made here, for the next
+//! hop and for `Vary` alike: a response is stored under what its next hop got.
+//!
+//! Origins make links and redirections of the protocol and host that they are told, and few of them
+//! say so by `Vary`. Without trusted proxies both follow from the target, which is in the cache
+//! key. What a trusted proxy says beside the address of its client selects a variant
+//! ([`ForwardedRules::variant`]).
+
+mod element;
+
+use self::element::{element, params, write_node, write_value};
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+use ipnet::IpNet;
+use weir_semantics::{
+    Authority, ConnectionOptions, FieldLine, is_same_field, lines_named, list_elements,
+};
+
+/// Most members of `X-Forwarded-For` and of `Forwarded` that are sent, that of this proxy among
+/// them. Of more the nearest are kept: whom a proxy has seen itself it knows best.
+pub const CHAIN_LENGTH_MAX: usize = 32;
+
+/// Most bytes of such a field that come from others. Of more the nearest members are kept.
+pub const CHAIN_BYTES_MAX: usize = 2048;
+
+crate::choice! {
+    /// A field that says for whom a request is forwarded.
+    pub enum ForwardedField {
+        /// The addresses of the clients, the nearest last.
+        XForwardedFor = "X-Forwarded-For",
+        /// The protocol that the first client spoke.
+        XForwardedProto = "X-Forwarded-Proto",
+        /// The host that it asked for.
+        XForwardedHost = "X-Forwarded-Host",
+        /// All of these (RFC 7239).
+        Forwarded = "Forwarded",
+    }
+}
+
+crate::choice! {
+    /// How a client is named to the next hop.
+    #[derive(Default)]
+    pub enum ClientName {
+        /// By its address.
+        #[default]
+        Address = "address",
+        /// By its address; in `Forwarded` with its port, too.
+        AddressAndPort = "address-and-port",
+        /// In `Forwarded` by an obfuscated identifier (RFC 7239 §6.3), which is the same as long as
+        /// the store lasts; in `X-Forwarded-For` as `unknown`.
+        Obfuscated = "obfuscated",
+        /// As `unknown` (RFC 7239 §6.2).
+        Unknown = "unknown",
+    }
+}
+
+/// What is sent of whom a request is forwarded for, on listeners of one mode.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ForwardedRules {
+    /// The clients whose claims are believed.
+    pub trusted: Vec<IpNet>,
+    /// The fields that are sent.
+    pub sent: Vec<ForwardedField>,
+    /// How a client is named.
+    pub client: ClientName,
+}
+
+/// The hop of a request from its client to this proxy.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientHop<'a> {
+    /// The client; `None` of a request without one.
+    pub client: Option<SocketAddr>,
+    /// Its obfuscated identifier, of letters and digits.
+    pub identifier: &'a str,
+    /// Host and port that it asked for, as in `Host`.
+    pub authority: &'a [u8],
+}
+
+/// The protocol that clients speak.
+const PROTO: &[u8] = b"http";
+
+/// Whether a field with this name is a claim, to some recipient: also `X_Forwarded_For`.
+#[must_use]
+#[inline]
+pub fn is_claim(name: &str) -> bool {
+    match name.as_bytes().first() {
+        Some(b'f' | b'F') => name.eq_ignore_ascii_case("forwarded"),
+        Some(b'x' | b'X') => is_extension_claim(name),
+        _ => false,
+    }
+}
+
+fn is_extension_claim(name: &str) -> bool {
+    let begins = |prefix: &str| {
+        let begin = name.get(..prefix.len());
+        begin.is_some_and(|begin| is_same_field(begin, prefix))
+    };
+    begins("X-Forwarded-") || is_same_field(name, "X-Forwarded") || is_same_field(name, "X-Real-IP")
+}
+
+/// Names of claims: for places where all that are not to come have to be listed.
+pub const CLAIMS: [&str; 11] = [
+    "Forwarded",
+    "X-Forwarded",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Port",
+    "X-Forwarded-Prefix",
+    "X-Forwarded-Proto",
+    "X-Forwarded-Scheme",
+    "X-Forwarded-Server",
+    "X-Forwarded-Ssl",
+    "X-Real-IP",
+];
+
+impl ForwardedRules {
+    /// Whether the claims of `client` are believed. An IPv4 client that a dual-stack socket shows
+    /// as `::ffff:a.b.c.d` is one of IPv4.
+    #[must_use]
+    pub fn trusts(&self, client: IpAddr) -> bool {
+        let client = client.to_canonical();
+        self.trusted.iter().any(|net| net.contains(&client))
+    }
+
+    /// Whether a line that a client sent goes no further: a claim of one that is not trusted, and
+    /// in any case one whose name some recipients alone take for a claim, as a trusted proxy that
+    /// replaces claims may not have seen it.
+    #[must_use]
+    #[inline]
+    pub fn refuses(&self, client: IpAddr, name: &str) -> bool {
+        is_claim(name) && (name.contains('_') || !self.trusts(client))
+    }
+
+    /// Whether the field with this name is made here.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<ForwardedField> {
+        let mut sent = self.sent.iter().copied();
+        sent.find(|field| name.eq_ignore_ascii_case(field.as_str()))
+    }
+
+    /// The value of a field that is sent, made of the `claims` among the lines of a head; `None` if
+    /// there is nothing to say.
+    #[must_use]
+    pub fn value(
+        &self,
+        field: ForwardedField,
+        claims: &[FieldLine<'_>],
+        hop: &ClientHop<'_>,
+    ) -> Option<Vec<u8>> {
+        match field {
+            ForwardedField::XForwardedFor => self.x_forwarded_for(claims, hop),
+            ForwardedField::Forwarded => Some(self.forwarded(claims, hop)),
+            ForwardedField::XForwardedProto => {
+                let claimed = last_valid(claims, field, is_scheme);
+                Some(claimed.unwrap_or(PROTO).to_vec())
+            }
+            ForwardedField::XForwardedHost => {
+                let claimed = last_valid(claims, field, is_authority);
+                Some(claimed.unwrap_or(hop.authority).to_vec())
+            }
+        }
+    }
+
+    fn x_forwarded_for(&self, claims: &[FieldLine<'_>], hop: &ClientHop<'_>) -> Option<Vec<u8>> {
+        let mut out = chain(claims, ForwardedField::XForwardedFor, |member| {
+            member.iter().all(u8::is_ascii_graphic)
+        });
+        if let Some(client) = hop.client {
+            separate(&mut out);
+            match self.client {
+                ClientName::Address | ClientName::AddressAndPort => {
+                    write_node(client.ip().to_canonical(), None, false, &mut out);
+                }
+                ClientName::Obfuscated | ClientName::Unknown => out.extend_from_slice(b"unknown"),
+            }
+        }
+        (!out.is_empty()).then_some(out)
+    }
+
+    fn forwarded(&self, claims: &[FieldLine<'_>], hop: &ClientHop<'_>) -> Vec<u8> {
+        let mut out = chain(claims, ForwardedField::Forwarded, |member| {
+            element(member).is_some()
+        });
+        separate(&mut out);
+        out.extend_from_slice(b"for=");
+        match (hop.client, self.client) {
+            (Some(client), ClientName::Address) => {
+                write_node(client.ip().to_canonical(), None, true, &mut out);
+            }
+            (Some(client), ClientName::AddressAndPort) => {
+                let port = Some(client.port());
+                write_node(client.ip().to_canonical(), port, true, &mut out);
+            }
+            (Some(_), ClientName::Obfuscated) => {
+                out.push(b'_');
+                out.extend_from_slice(hop.identifier.as_bytes());
+            }
+            (None, _) | (_, ClientName::Unknown) => out.extend_from_slice(b"unknown"),
+        }
+        out.extend_from_slice(b";host=");
+        write_value(hop.authority, &mut out);
+        out.extend_from_slice(b";proto=");
+        out.extend_from_slice(PROTO);
+        out
+    }
+
+    /// What of whom a request is forwarded for selects a variant of what is stored, from the
+    /// `claims` among the lines of its head: all but the address of the client. `None` if that is
+    /// what any client's request would say which came here by itself. It is the same of a request
+    /// that already has what this proxy adds.
+    #[must_use]
+    pub fn variant(&self, claims: &[FieldLine<'_>], authority: &[u8]) -> Option<Vec<u8>> {
+        let options = ConnectionOptions::gather(claims);
+        let mut out = Vec::new();
+        let is_own = |host: &[u8]| host.eq_ignore_ascii_case(authority);
+        for line in claims.iter().filter(|line| is_claim(line.name)) {
+            let (name, value) = (line.name, line.value);
+            if options.names(name) || names_client(name) {
+                continue;
+            }
+            match self.field(name) {
+                Some(ForwardedField::XForwardedProto) if value.eq_ignore_ascii_case(PROTO) => {}
+                Some(ForwardedField::XForwardedHost) if is_own(value) => {}
+                Some(ForwardedField::Forwarded) => note_members(value, is_own, &mut out),
+                // `None`: it is sent on as it came
+                Some(_) | None => note(name, value, &mut out),
+            }
+        }
+        (!out.is_empty()).then_some(out)
+    }
+}
+
+fn note(name: &str, value: &[u8], out: &mut Vec<u8>) {
+    out.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
+    out.push(b':');
+    out.extend_from_slice(value);
+    out.push(b'\n');
+}
+
+/// Notes what the members of `Forwarded` say beside addresses, up to the last one that says what a
+/// client's own request would not.
+fn note_members(value: &[u8], is_own: impl Fn(&[u8]) -> bool, out: &mut Vec<u8>) {
+    let mut end = out.len();
+    for member in list_elements(value).filter_map(element) {
+        let mut is_usual = true;
+        for (key, value) in params(member) {
+            let is = |name| key.eq_ignore_ascii_case(name);
+            if is("for") || is("by") {
+                continue;
+            }
+            is_usual &= match &*value {
+                host if is("host") => is_own(host),
+                proto => is("proto") && proto.eq_ignore_ascii_case(PROTO),
+            };
+            note(key, &value, out);
+        }
+        out.extend_from_slice(b",\n");
+        if !is_usual {
+            end = out.len();
+        }
+    }
+    out.truncate(end);
+}
+
+fn is_named(name: &str, field: ForwardedField) -> bool {
+    name.eq_ignore_ascii_case(field.as_str())
+}
+
+/// Whether a claim says who the client is, and nothing else.
+fn names_client(name: &str) -> bool {
+    is_named(name, ForwardedField::XForwardedFor) || is_same_field(name, "X-Real-IP")
+}
+
+/// The last member of the lines of a field, which the nearest proxy has written (RFC 9110 §5.3), if
+/// it is one.
+fn last_valid<'a>(
+    claims: &[FieldLine<'a>],
+    field: ForwardedField,
+    is_valid: impl Fn(&[u8]) -> bool,
+) -> Option<&'a [u8]> {
+    let lines = lines_named(claims, field.as_str());
+    let last = lines.flat_map(list_elements).last();
+    last.filter(|value| is_valid(value))
+}
+
+/// The members of a field that are sent on: the nearest that are valid, as many as may be sent with
+/// one more. Members before one that is not valid are left out: it may have been cut from them.
+fn chain(
+    claims: &[FieldLine<'_>],
+    field: ForwardedField,
+    is_valid: impl Fn(&[u8]) -> bool,
+) -> Vec<u8> {
+    let lines = lines_named(claims, field.as_str());
+    let members: Vec<&[u8]> = lines.flat_map(list_elements).collect();
+    let mut bytes = 0;
+    let kept = members.iter().rev().take(CHAIN_LENGTH_MAX - 1);
+    let kept = kept.take_while(|member| {
+        bytes += member.len() + 2;
+        bytes <= CHAIN_BYTES_MAX && is_valid(member)
+    });
+    let from = members.len() - kept.count();
+    members[from..].join(&b", "[..])
+}
+
+fn separate(out: &mut Vec<u8>) {
+    if !out.is_empty() {
+        out.extend_from_slice(b", ");
+    }
+}
+
+/// Whether this is a scheme (RFC 3986 §3.1).
+fn is_scheme(value: &[u8]) -> bool {
+    value.first().is_some_and(u8::is_ascii_alphabetic)
+        && value
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+}
+
+fn is_authority(value: &[u8]) -> bool {
+    str::from_utf8(value).is_ok_and(|text| Authority::parse(text).is_ok())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! For whom a request is forwarded, as the next hop is told (`weir_policy::forwarded`).
+
+use crate::log::client::{ClientFacts, ForPeers};
+use crate::settings::Settings;
+use std::net::{IpAddr, SocketAddr};
+use weir_policy::forwarded::{ClientHop, ClientName, ForwardedRules};
+use weir_policy::{Digest, KeyHasher, Secret};
+use weir_semantics::{FieldLine, Target};
+
+/// What the next hop is told of whom a request is forwarded for.
+#[derive(Clone, Copy)]
+pub(crate) struct WhoAsked<'a> {
+    rules: &'a ForwardedRules,
+    client: Client,
+    target: Target<'a>,
+    secret: &'a Secret,
+}
+
+/// The client of a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Client {
+    At(SocketAddr),
+    /// Another node of the cluster, which has said for whom it asks.
+    Node,
+    /// None: it is a request of the operator, or of a module.
+    None,
+}
+
+impl<'a> WhoAsked<'a> {
+    /// `None` if nothing is told on listeners of this mode.
+    pub(crate) fn of(
+        settings: &'a Settings,
+        client: ClientFacts<'_>,
+        target: Target<'a>,
+        secret: &'a Secret,
+    ) -> Option<Self> {
+        let listener = client.listener;
+        let rules = settings.forwarded(listener.mode)?;
+        let client = match (listener.peers, &listener.name) {
+            (ForPeers::No, Some(_)) => Client::At(client.peer),
+            (ForPeers::No, None) => Client::None,
+            (ForPeers::Listener | ForPeers::Member, _) => Client::Node,
+        };
+        Some(Self {
+            rules,
+            client,
+            target,
+            secret,
+        })
+    }
+
+    /// Whether what is told selects a variant of what is stored, whatever `Vary` nominates: only of
+    /// proxies that are believed there is more to tell than of other clients.
+    pub(crate) fn variant(&self, fields: &[FieldLine<'_>]) -> Option<Digest> {
+        if self.rules.trusted.is_empty() {
+            return None;
+        }
+        let variant = self.rules.variant(fields, &self.authority())?;
+        let mut hasher = KeyHasher::new(self.secret);
+        hasher.part(&variant);
+        Some(hasher.finish())
+    }
+
+    /// The fields that are sent, in the place of those with their names.
+    pub(crate) fn lines(&self, fields: &[FieldLine<'_>]) -> Vec<(&'static str, Vec<u8>)> {
+        if self.client == Client::Node {
+            return Vec::new();
+        }
+        let sent = self.rules.sent.iter();
+        sent.filter_map(|field| {
+            let value = self.with_hop(|hop| self.rules.value(*field, fields, hop))?;
+            Some((field.as_str(), value))
+        })
+        .collect()
+    }
+
+    /// Whether the field with this name is among them.
+    pub(crate) fn replaces(&self, name: &str) -> bool {
+        self.client != Client::Node && self.rules.field(name).is_some()
+    }
+
+    /// What is sent of the field with this name; `None` if that is what `fields` have.
+    pub(crate) fn sent(&self, name: &str, fields: &[FieldLine<'_>]) -> Option<Option<Vec<u8>>> {
+        if self.client == Client::Node {
+            return None;
+        }
+        let field = self.rules.field(name)?;
+        Some(self.with_hop(|hop| self.rules.value(field, fields, hop)))
+    }
+
+    fn with_hop<T>(&self, use_it: impl FnOnce(&ClientHop<'_>) -> T) -> T {
+        let client = match self.client {
+            Client::At(client) => Some(client),
+            Client::Node | Client::None => None,
+        };
+        let named = client.filter(|_| self.rules.client == ClientName::Obfuscated);
+        let identifier = named.map(|client| self.identifier(client.ip()));
+        use_it(&ClientHop {
+            client,
+            identifier: identifier.as_deref().unwrap_or_default(),
+            authority: &self.authority(),
+        })
+    }
+
+    /// 16 hexadecimal digits that stand for an address.
+    fn identifier(&self, client: IpAddr) -> String {
+        let mut hasher = KeyHasher::new(self.secret);
+        hasher.part(b"forwarded client");
+        hasher.part(client.to_canonical().to_string().as_bytes());
+        format!("{:016x}", hasher.finish().0)
+    }
+
+    fn authority(&self) -> Vec<u8> {
+        let mut authority = Vec::with_capacity(64);
+        self.target.write_authority(&mut authority);
+        authority
+    }
+}
+
+/// The lines of a head without those that a client may not send; `None` if it has none of these.
+/// Part of the way of every hit.
+#[inline]
+pub(crate) fn without_claims<'a>(
+    settings: &Settings,
+    client: &ClientFacts<'_>,
+    fields: &[FieldLine<'a>],
+) -> Option<Vec<FieldLine<'a>>> {
+    let rules = settings.forwarded(client.listener.mode)?;
+    let address = client.peer.ip();
+    let is_refused = |line: &FieldLine<'_>| rules.refuses(address, line.name);
+    if client.listener.peers != ForPeers::No || !fields.iter().any(is_refused) {
+        return None;
+    }
+    let others = fields.iter().filter(|line| !is_refused(line));
+    Some(others.copied().collect())
+}
