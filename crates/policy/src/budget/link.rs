@@ -308,9 +308,10 @@ impl Link {
     fn booking(&self, quota: Quota) -> (u64, bool) {
         let taken = self.taken().saturating_add(self.offered);
         let step = (quota.bytes / STEPS).clamp(STEP_BYTES.0, STEP_BYTES.1);
-        // a step of a quota that nothing is fetched beyond does not go beyond it either
+        // a step of a quota that nothing is fetched beyond does not go beyond it either, but for
+        // what open connections bring without a grant
         let most = if quota.then.ends_fetches() {
-            quota.bytes.max(taken)
+            quota.bytes.saturating_add(self.offered).max(taken)
         } else {
             u64::MAX
         };

@@ -279,6 +279,17 @@ fn windows_of_open_connections_are_booked() {
 }
 
 #[test]
+fn windows_of_open_connections_keep_no_transfer_from_the_end_of_a_quota() {
+    let refuse = quota(MIB, Every::Day, WhenSpent::Refuse);
+    let mut driven = Driven::new(rules(Some(refuse)));
+    driven.link.opened(10 * MIB);
+    driven.write();
+    let moved = driven.fetch(2 * MIB);
+    assert!((MIB - 1460..=MIB).contains(&moved), "{moved}");
+    assert!(matches!(driven.link.admit(driven.now), Admission::Spent(_)));
+}
+
+#[test]
 fn unreadable_state_is_taken_as_spent_by_the_share_of_the_period_that_has_passed() {
     let refuse = quota(240 * MIB, Every::Day, WhenSpent::Refuse);
     let mut link = Link::unreadable(rules(Some(refuse)), at(0, FRIDAY + 6 * HOUR_S));
