@@ -261,6 +261,8 @@ impl Transaction {
                 let limit = match excuse {
                     StaleReason::IfError => own.stale_if_error,
                     StaleReason::Disconnected => disconnected_limit(rules, own),
+                    // it is a setting of the operator that permits it, and no rule
+                    StaleReason::LinkSpent => return,
                 };
                 if may_excuse(now, own, limit) {
                     return;
@@ -503,6 +505,10 @@ impl Transaction {
                 }
                 Failure::Protocol => Some((StaleReason::IfError, stored.stale_if_error)),
                 Failure::Ours => None,
+                Failure::LinkSpent { stale_for } => {
+                    let limit = stale_for.filter(|_| !stored.must_revalidate);
+                    Some((StaleReason::LinkSpent, limit))
+                }
             };
             if let Some((excuse, limit)) = excuse
                 && may_excuse(now, &stored, limit)
@@ -518,6 +524,7 @@ impl Transaction {
         }
         self.refuse(match failure {
             Failure::Ours => RefuseReason::Overloaded,
+            Failure::LinkSpent { .. } => RefuseReason::LinkSpent,
             Failure::Disconnected | Failure::Protocol => RefuseReason::NextHop,
         })
     }

@@ -66,7 +66,7 @@ pub enum Handling {
     /// been forwarded, for this reason (RFC 9211 §2.6). It was not forwarded itself, so it is
     /// counted apart from those that were.
     Collapsed(Fwd),
-    /// Forwarded, but the stale stored response was served in place of the answer.
+    /// The stale stored response was served in place of the answer of the next hop.
     StaleInstead(StaleReason),
     /// Answered by us, for this reason.
     Refused(RefuseReason),
@@ -91,13 +91,16 @@ words! {
 }
 
 words! {
-    /// Why a stale response was served although the request was forwarded.
+    /// Why a stale response was served in place of that of the next hop.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum StaleReason {
         /// `stale-if-error` allows it for this error (RFC 5861 §4).
         IfError = "stale-if-error",
         /// The next hop could not be reached at all (RFC 9111 §4.2.4, "disconnected").
         Disconnected = "disconnected",
+        /// The link to the next hop has spent its quota, and its `when_spent` permits it; nothing
+        /// was forwarded.
+        LinkSpent = "link-spent",
     }
 }
 
@@ -130,6 +133,8 @@ words! {
         ModuleFailed = "module-failed",
         /// A rule of the operator denies it.
         Rule = "rule",
+        /// The link to the next hop has spent its quota, and nothing usable is stored: 429 or 504.
+        LinkSpent = "link-spent",
     }
 }
 
@@ -224,9 +229,12 @@ impl Verdict {
     pub const fn cache_status<'a>(&self, cache: &'a str) -> CacheStatus<'a> {
         CacheStatus {
             cache,
-            hit: matches!(self.handling, Handling::Hit(_)),
+            hit: matches!(
+                self.handling,
+                Handling::Hit(_) | Handling::StaleInstead(StaleReason::LinkSpent)
+            ),
             fwd: match self.handling {
-                Handling::Hit(_) => None,
+                Handling::Hit(_) | Handling::StaleInstead(StaleReason::LinkSpent) => None,
                 Handling::Forward(fwd) | Handling::Collapsed(fwd) => Some(fwd),
                 Handling::StaleInstead(_) => Some(Fwd::Stale),
                 // an attempt was made, and nothing came back

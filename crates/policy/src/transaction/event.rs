@@ -3,7 +3,7 @@
 use super::update::Update;
 use crate::catalog::Refusal;
 use crate::stored::StoredFacts;
-use weir_semantics::ResponseFacts;
+use weir_semantics::{DeltaSeconds, ResponseFacts};
 
 /// What happened.
 #[derive(Clone, Copy, Debug)]
@@ -63,4 +63,9 @@ pub enum Failure {
     Protocol,
     /// We did not try: one of our own limits or rules.
     Ours,
+    /// We did not try: the link to it has spent its quota.
+    LinkSpent {
+        /// How long past its freshness a response may be served in its place, if it may.
+        stale_for: Option<DeltaSeconds>,
+    },
 }

@@ -30,7 +30,7 @@ fn every_handling_has_a_unique_word_and_detail() {
         add(Handling::Forward(fwd));
     }
     add(Handling::Collapsed(Fwd::UriMiss));
-    for excuse in [StaleReason::IfError, StaleReason::Disconnected] {
+    for excuse in StaleReason::ALL {
         add(Handling::StaleInstead(excuse));
     }
     add(Handling::Refused(RefuseReason::OnlyIfCached));
@@ -51,6 +51,7 @@ fn refusal_words_are_unique() {
         RefuseReason::Loop,
         RefuseReason::Overloaded,
         RefuseReason::Unreadable,
+        RefuseReason::LinkSpent,
     ];
     check_words(all.map(RefuseReason::as_str));
 }

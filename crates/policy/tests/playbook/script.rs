@@ -235,6 +235,10 @@ fn failure(name: &str) -> Failure {
         "disconnected" => Failure::Disconnected,
         "protocol" => Failure::Protocol,
         "ours" => Failure::Ours,
+        "link-spent" => Failure::LinkSpent { stale_for: None },
+        "link-spent-stale" => Failure::LinkSpent {
+            stale_for: Some(DeltaSeconds(100)),
+        },
         _ => panic!("nothing fails as {name}"),
     }
 }

@@ -89,6 +89,40 @@ fn disconnected_next_hop_allows_stale_up_to_configured_limit() {
 }
 
 #[test]
+fn spent_link_has_stale_responses_served_where_its_setting_permits_that() {
+    let asked = |age: u32, control: &str, failure: &str, expected: &str| {
+        check(&format!(
+            "disconnected-max 1000
+             GET /
+             0 request => look-up
+             60 found 200 | Cache-Control: {control} => forward
+             {age} failed {failure} => {expected}"
+        ));
+    };
+    let stale = "serve age=160
+         = stale link-spent ttl=-100";
+    let refused = "answer link-spent
+         = refused link-spent";
+    asked(160, "max-age=60", "link-spent-stale", stale);
+    asked(161, "max-age=60", "link-spent-stale", refused);
+    asked(61, "max-age=60", "link-spent", refused);
+    asked(61, "max-age=60, stale-if-error=100", "link-spent", refused);
+    asked(
+        61,
+        "max-age=60, must-revalidate",
+        "link-spent-stale",
+        refused,
+    );
+    check(
+        "GET /
+         0 request => look-up
+         0 missing target => forward
+         0 failed link-spent-stale => answer link-spent
+         = refused link-spent",
+    );
+}
+
+#[test]
 fn stale_if_error_overrides_configured_disconnected_limit() {
     // shorter
     check(
