@@ -106,6 +106,59 @@ pub struct NextHopRow {
     pub outstanding: u32,
 }
 
+/// The links that a configuration has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkRows {
+    /// The version of this type.
+    pub version: u32,
+    /// Each once, in the order of the configuration.
+    pub links: Vec<LinkRow>,
+}
+
+/// What is moved over a link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkRow {
+    /// Its name.
+    pub name: String,
+    /// Bytes read from next hops since the process began.
+    pub received_bytes: u64,
+    /// Bytes written to them since then.
+    pub sent_bytes: u64,
+    /// Requests since then that were not sent because its quota was spent.
+    pub refused: u64,
+    /// How long transfers waited for it since then, all together, milliseconds.
+    pub waited_ms: u64,
+    /// Its rate now, if it has one.
+    pub rate_bytes_s: Option<u64>,
+    /// It is in a time window with a rate of its own, or that costs nothing.
+    pub is_in_window: bool,
+    /// Bytes are not of the quota now.
+    pub is_free: bool,
+    /// The clock is believed: it has not jumped within the hour.
+    pub is_clock_believed: bool,
+    /// Its quota, if it has one.
+    pub quota: Option<LinkQuotaRow>,
+}
+
+/// The quota of a link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkQuotaRow {
+    /// Bytes of a period.
+    pub bytes: u64,
+    /// Bytes that are spent in this one.
+    pub spent_bytes: u64,
+    /// Bytes that count as spent if the process is killed now.
+    pub booked_bytes: u64,
+    /// When the period began, seconds since 1970 UTC.
+    pub begin_unix_s: i64,
+    /// When the next one begins.
+    pub end_unix_s: i64,
+    /// What follows when it is spent: a word of `link[].when_spent`.
+    pub when_spent: String,
+    /// Whether it is.
+    pub is_spent: bool,
+}
+
 /// The requests that were forwarded last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecentMisses {

@@ -91,11 +91,96 @@ impl NamedFamily {
                and the origin may be asked for a target by several nodes.",
     };
 
+    /// Bytes from next hops behind links.
+    pub const LINK_RECEIVED: Self = Self {
+        name: "weir_link_received_bytes_total",
+        labels: &["link"],
+        kind: Kind::Counter,
+        unit: "bytes",
+        help: "Bytes read from next hops behind a link, heads, framing and tunnels included, those \
+               of IP and TCP not.",
+    };
+
+    /// Bytes to next hops behind links.
+    pub const LINK_SENT: Self = Self {
+        name: "weir_link_sent_bytes_total",
+        labels: &["link"],
+        kind: Kind::Counter,
+        unit: "bytes",
+        help: "Bytes written to next hops behind a link, counted as those received are.",
+    };
+
+    /// How long transfers waited for links.
+    pub const LINK_WAITED: Self = Self {
+        name: "weir_link_waited_seconds_total",
+        labels: &["link"],
+        kind: Kind::Counter,
+        unit: "seconds",
+        help: "How long transfers waited for the rate of a link, the sum over all of them.",
+    };
+
+    /// The rates of links.
+    pub const LINK_RATE: Self = Self {
+        name: "weir_link_rate_bytes",
+        labels: &["link"],
+        kind: Kind::Gauge,
+        unit: "bytes a second",
+        help: "The rate of a link now, bytes a second: that of its time window or of a spent \
+               quota, if one of these has its own. Not there without a rate.",
+    };
+
+    /// The quotas of links.
+    pub const LINK_QUOTA: Self = Self {
+        name: "weir_link_quota_bytes",
+        labels: &["link"],
+        kind: Kind::Gauge,
+        unit: "bytes",
+        help: "The quota of a link, bytes of each period. Not there without a quota, nor are the \
+               numbers about it.",
+    };
+
+    /// What of them is spent.
+    pub const LINK_SPENT: Self = Self {
+        name: "weir_link_spent_bytes",
+        labels: &["link"],
+        kind: Kind::Gauge,
+        unit: "bytes",
+        help: "What of the quota of a link is spent in this period, with heads of IP and TCP; what \
+               a process that was killed had booked counts as spent.",
+    };
+
+    /// When their periods end.
+    pub const LINK_PERIOD_END: Self = Self {
+        name: "weir_link_period_end_seconds",
+        labels: &["link"],
+        kind: Kind::Gauge,
+        unit: "seconds",
+        help: "When the next period of the quota of a link begins, seconds since 1970 UTC.",
+    };
+
+    /// Requests that were not sent over links.
+    pub const LINK_REFUSED: Self = Self {
+        name: "weir_link_refused_total",
+        labels: &["link"],
+        kind: Kind::Counter,
+        unit: "requests",
+        help: "Requests to next hops behind a link that were not sent, since its quota was spent; \
+               a stale response may have been the answer.",
+    };
+
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 15] = [
         Self::MODULE_METRIC,
         Self::PARENT_REQUESTS,
         Self::RULE_MATCHED,
+        Self::LINK_RECEIVED,
+        Self::LINK_SENT,
+        Self::LINK_WAITED,
+        Self::LINK_RATE,
+        Self::LINK_QUOTA,
+        Self::LINK_SPENT,
+        Self::LINK_PERIOD_END,
+        Self::LINK_REFUSED,
         Self::MEMBER_OUTSTANDING,
         Self::MEMBER_PURGES_OVERDUE,
         Self::MEMBER_STATE,

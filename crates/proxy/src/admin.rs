@@ -41,7 +41,7 @@ use axum::{Extension, Router};
 use tokio::sync::oneshot;
 use weir_extend::{ListenerMode, StoredError};
 use weir_measure::Snapshot;
-use weir_measure::live::{NextHopRow, RecentMisses, TopBy, TopOf, TopTable};
+use weir_measure::live::{LinkRow, NextHopRow, RecentMisses, TopBy, TopOf, TopTable};
 
 use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::AdminAddress;
@@ -149,6 +149,9 @@ pub trait Control: Send + Sync {
 
     /// What was counted of rules of the operator, in their order.
     fn rules(&self) -> Vec<RuleReport>;
+
+    /// What is moved over links to next hops, in the order of the configuration.
+    fn links(&self) -> Vec<LinkRow>;
 
     /// The cluster as this node knows it; `None` without one: answered with 404.
     fn cluster(&self) -> Option<ClusterReport>;
@@ -326,7 +329,8 @@ async fn healthz(State(control): Proxy) -> Response {
 
 async fn metrics(State(control): Proxy, headers: HeaderMap) -> Response {
     let format = exposition::Format::accepted(&headers);
-    let (modules, parents) = (control.modules(), (control.parents(), control.rules()));
+    let modules = control.modules();
+    let parents = (control.parents(), control.rules(), control.links());
     match exposition::write(
         format,
         control.metrics(),

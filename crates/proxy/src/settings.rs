@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_measure::live::NextHopRow;
 use weir_net::next_hops::ConnectionRules;
-use weir_net::next_hops::HopKey;
+use weir_net::next_hops::{HopKey, Links};
 use weir_policy::connections::{HopId, OpenRules};
 use weir_policy::destination::{
     ClientDenial, ClientRules, ConnectPorts, DenyDefault, DestinationRules,
@@ -163,6 +163,18 @@ impl Settings {
         Self {
             is_extended: self.is_extended || !hooks.phases().is_empty(),
             hooks,
+            ..self
+        }
+    }
+
+    /// The same with these links to next hops; other nodes of the cluster are behind none.
+    pub(crate) fn with_links(self, links: Links) -> Self {
+        let connections = ConnectionRules {
+            links,
+            ..(*self.connections).clone()
+        };
+        Self {
+            connections: Arc::new(connections),
             ..self
         }
     }
@@ -385,6 +397,7 @@ fn compile_connections(config: &Config) -> ConnectionRules {
             deny_default: DenyDefault::Special,
         },
         denied_hint: "--allow-destination or access.allow_destinations opens more",
+        links: Links::default(),
     }
 }
 

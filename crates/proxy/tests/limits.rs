@@ -4,6 +4,8 @@ mod support;
 
 #[path = "limits/heads.rs"]
 mod heads;
+#[path = "limits/links.rs"]
+mod links;
 #[path = "limits/next_hop_pace.rs"]
 mod next_hop_pace;
 #[path = "limits/pace.rs"]

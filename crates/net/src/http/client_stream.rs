@@ -111,12 +111,12 @@ impl<'c> ClientStream<'c> {
     /// for itself.
     pub async fn tunnel(
         &mut self,
-        next_hop: &NextHopStream,
+        next_hop: &mut NextHopStream,
         (head, surplus): (&[u8], &[u8]),
         idle_limit: Duration,
         drain: impl Future<Output = ()>,
     ) -> TunnelReport {
-        let Some(next_hop) = next_hop.socket() else {
+        let Some(next_hop) = next_hop.tunnel_end() else {
             return TunnelReport {
                 to_client_bytes: 0,
                 to_next_hop_bytes: 0,
@@ -127,11 +127,13 @@ impl<'c> ClientStream<'c> {
             request_content::Kind::Http1(content) => {
                 let (socket, behind) = content.release();
                 let first = [head, surplus].concat();
-                tunnel::relay(socket, next_hop, &behind, &first, idle_limit, drain).await
+                tunnel::relay_over(socket, next_hop, (&behind, &first), idle_limit, drain).await
             }
             #[cfg(feature = "multiplexed-double")]
             request_content::Kind::Double(content) => {
-                content.tunnel(next_hop, (head, surplus), drain).await
+                content
+                    .tunnel(next_hop.socket, (head, surplus), drain)
+                    .await
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::next_hops::{HopKey, Uses};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// What is known of the connection of a stream.
 #[derive(Clone, Copy, Debug)]
@@ -15,4 +16,6 @@ pub struct NextHopFacts<'a> {
     pub reused: bool,
     /// What it was used for.
     pub uses: &'a Uses,
+    /// What the link is called that it leads over, if there is one.
+    pub link: Option<&'a Arc<str>>,
 }

@@ -8,11 +8,11 @@ use super::request_sender::RequestSender;
 use super::response_receiver::{self, ResponseReceiver};
 use crate::filter::ReceivedFilter;
 use crate::next_hops::{ConnectFailure, Connection, ConnectionRules, Destination, obtain};
+use crate::tunnel::NextHopEnd;
 use crate::workers::Worker;
 use std::any::Any;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tokio::net::TcpStream;
 use weir_measure::Counters;
 
 /// One request to a next hop, and the response to it. Dropping it before the response is whole
@@ -130,6 +130,25 @@ impl NextHopStream {
         }
     }
 
+    /// Ends it before the response is whole, as dropping it does; what was received of it and is
+    /// not read counts for its link.
+    pub fn abandon(self) {
+        match self.kind {
+            Kind::Http1(stream) => stream.abandon(),
+            #[cfg(feature = "multiplexed-double")]
+            Kind::Double(_) => {}
+        }
+    }
+
+    /// Says whether no client waits for what it brings: others go first over its link.
+    pub fn set_background(&mut self, is_background: bool) {
+        match &mut self.kind {
+            Kind::Http1(stream) => stream.set_background(is_background),
+            #[cfg(feature = "multiplexed-double")]
+            Kind::Double(_) => {}
+        }
+    }
+
     /// Gives its connection back, on which nothing was sent.
     pub fn release_unused(self, worker: &Worker) {
         match self.kind {
@@ -149,10 +168,10 @@ impl NextHopStream {
         }
     }
 
-    /// The connection, if the stream has one for itself.
-    pub(super) fn socket(&self) -> Option<&TcpStream> {
-        match &self.kind {
-            Kind::Http1(stream) => Some(stream.socket()),
+    /// The connection with its link, if the stream has one for itself.
+    pub(super) fn tunnel_end(&mut self) -> Option<NextHopEnd<'_>> {
+        match &mut self.kind {
+            Kind::Http1(stream) => Some(stream.tunnel_end()),
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => None,
         }

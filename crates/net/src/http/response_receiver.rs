@@ -68,6 +68,12 @@ impl<'a> ResponseReceiver<'a> {
         of_kind!(Kind of &mut self.kind, response => response.poll_receive_head(cx, scratch))
     }
 
+    /// Whether it waits for the link that its connection leads over, and not for the next hop.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        of_kind!(Kind of &self.kind, response => response.is_held_back())
+    }
+
     /// Whether anything was received and not used.
     #[must_use]
     pub fn has_received(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use super::dial::NewStream;
 use super::hop_key::HopKey;
+use super::link::{ConnectionLink, Links};
 use super::open_connections::Permit;
 use super::uses::Uses;
 use crate::workers::Worker;
@@ -24,6 +25,8 @@ pub struct Connection {
     pub permit: Permit,
     /// Its uses; boxed, since a connection is moved with every request.
     pub uses: Box<Uses>,
+    /// What its exchange uses of a link, if there is one.
+    pub(crate) link: Option<Box<ConnectionLink>>,
 }
 
 /// A connection that no exchange uses.
@@ -55,6 +58,21 @@ impl Connection {
             reused: false,
             permit,
             uses: Box::new(uses),
+            link: None,
+        }
+    }
+
+    /// The same in use over the link that its next hop is behind, if it is behind one.
+    pub(crate) fn over(mut self, links: &Links) -> Self {
+        let link = links.of(&self.hop);
+        self.link = link.map(|link| Box::new(ConnectionLink::new(link, &self.stream)));
+        self
+    }
+
+    /// It is closed though its exchange is not over: what was received and is not read counts.
+    pub(crate) fn abandon(&mut self) {
+        if let Some(link) = &mut self.link {
+            link.abandon(&self.stream);
         }
     }
 

@@ -46,6 +46,7 @@ pub(crate) async fn dial(
     let limit = rules.connect_limit;
     let until = Instant::now() + limit;
     let window = first_window(destination.read_ahead, worker.now());
+    let window = rules.links.first_window(&destination.hop, window);
     let raced = timeout_at(until, race(&addresses, window)).await;
     let (outcome, result) = match raced {
         Ok(Ok(connected)) => (HopOutcome::Opened, Ok(connected)),

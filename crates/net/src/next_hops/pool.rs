@@ -274,6 +274,7 @@ pub(super) fn usable(
         reused: true,
         permit: idle.permit,
         uses: idle.uses,
+        link: None,
     })
 }
 

@@ -1,5 +1,6 @@
 //! The rules by which connections to next hops are opened, waited for and shared.
 
+use super::link::Links;
 use std::time::Duration;
 use weir_policy::connections::OpenRules;
 use weir_policy::destination::DestinationRules;
@@ -26,6 +27,8 @@ pub struct ConnectionRules {
     /// What a failure says behind an address that `destinations` denies, such as the name of the
     /// setting that allows more; empty: nothing.
     pub denied_hint: &'static str,
+    /// What is moved over which link.
+    pub links: Links,
 }
 
 impl Default for ConnectionRules {
@@ -44,6 +47,7 @@ impl Default for ConnectionRules {
             used_within: Duration::from_mins(1),
             destinations: DestinationRules::default(),
             denied_hint: "",
+            links: Links::default(),
         }
     }
 }

@@ -51,7 +51,7 @@ pub async fn obtain(
     if rules.connections_ahead > 0 {
         advance::top_up(worker, rules, destination);
     }
-    Ok(connection)
+    Ok(connection.over(&rules.links))
 }
 
 /// The set-up of a connection for a request that found none idle.

@@ -62,12 +62,21 @@ impl Carrier {
         }
     }
 
-    /// Takes bytes from `socket`. Only for an empty carrier.
-    pub(super) fn fill(&mut self, socket: &TcpStream) -> io::Result<FillResult> {
+    /// Bytes that it holds.
+    pub(super) fn held(&self) -> usize {
         match self {
             #[cfg(target_os = "linux")]
-            Self::Pipe(pipe) => pipe.fill(socket),
-            Self::Buffer(buffer) => buffer.fill(socket),
+            Self::Pipe(pipe) => pipe.held(),
+            Self::Buffer(buffer) => buffer.held - buffer.sent,
+        }
+    }
+
+    /// Takes bytes from `socket`, at most `most`. Only for an empty carrier.
+    pub(super) fn fill(&mut self, socket: &TcpStream, most: usize) -> io::Result<FillResult> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Pipe(pipe) => pipe.fill(socket, most),
+            Self::Buffer(buffer) => buffer.fill(socket, most),
         }
     }
 
@@ -96,8 +105,9 @@ impl Buffer {
         }
     }
 
-    fn fill(&mut self, socket: &TcpStream) -> io::Result<FillResult> {
-        self.held = socket.try_read(&mut self.bytes)?;
+    fn fill(&mut self, socket: &TcpStream, most: usize) -> io::Result<FillResult> {
+        let most = most.min(self.bytes.len());
+        self.held = socket.try_read(&mut self.bytes[..most])?;
         self.sent = 0;
         Ok(if self.held == 0 {
             FillResult::End

@@ -20,12 +20,14 @@ mod pump;
 #[cfg(test)]
 mod tests;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::time::Instant;
+
+use crate::next_hops::ConnectionLink;
 
 pub use open::{open, reserve};
 
@@ -48,7 +50,8 @@ pub enum TunnelEnd {
     Closed,
     /// No byte was relayed in either direction for the idle limit.
     IdleLimit,
-    /// The connection with this side failed; the other was reset.
+    /// The connection with this side failed; the other was reset. `QuotaExceeded`: the link to the
+    /// next hop has spent its quota.
     Error(Side, io::ErrorKind),
     /// The process is shutting down.
     Drained,
@@ -61,6 +64,7 @@ impl TunnelEnd {
         match self {
             Self::Closed => "closed",
             Self::IdleLimit => "idle-limit",
+            Self::Error(Side::NextHop, io::ErrorKind::QuotaExceeded) => "link-spent",
             Self::Error(Side::Client, _) => "client-error",
             Self::Error(Side::NextHop, _) => "next-hop-error",
             Self::Drained => "drained",
@@ -91,11 +95,38 @@ pub async fn relay(
     idle_limit: Duration,
     drain: impl Future<Output = ()>,
 ) -> TunnelReport {
+    let next_hop = NextHopEnd::unmetered(next_hop);
+    let firsts = (to_next_hop_first, to_client_first);
+    relay_over(client, next_hop, firsts, idle_limit, drain).await
+}
+
+/// [`relay`] over the link of the next hop.
+pub(crate) async fn relay_over(
+    client: &TcpStream,
+    next_hop: NextHopEnd<'_>,
+    (to_next_hop, to_client): (&[u8], &[u8]),
+    idle_limit: Duration,
+    drain: impl Future<Output = ()>,
+) -> TunnelReport {
     let firsts = Firsts {
-        to_next_hop: to_next_hop_first,
-        to_client: to_client_first,
+        to_next_hop,
+        to_client,
     };
     relay_by(Means::best(), client, next_hop, firsts, idle_limit, drain).await
+}
+
+/// The next hop's end of a tunnel.
+pub(crate) struct NextHopEnd<'a> {
+    /// Its connection.
+    pub(crate) socket: &'a TcpStream,
+    /// The link that it leads over, if it leads over one.
+    pub(crate) link: Option<&'a mut ConnectionLink>,
+}
+
+impl<'a> NextHopEnd<'a> {
+    const fn unmetered(socket: &'a TcpStream) -> Self {
+        Self { socket, link: None }
+    }
 }
 
 struct Firsts<'a> {
@@ -106,18 +137,25 @@ struct Firsts<'a> {
 async fn relay_by(
     means: Means,
     client: &TcpStream,
-    next_hop: &TcpStream,
+    next_hop: NextHopEnd<'_>,
     firsts: Firsts<'_>,
     idle_limit: Duration,
     drain: impl Future<Output = ()>,
 ) -> TunnelReport {
     let activity = Activity::new();
+    let NextHopEnd { socket, link } = next_hop;
+    let (reads, writes) = match link.map(ConnectionLink::split) {
+        Some((reads, writes)) => (reads.map(|reads| reads.usage), writes),
+        None => (None, None),
+    };
+    let next_hop = socket;
     let outbound = Pump {
         from: (client, Side::Client),
         to: (next_hop, Side::NextHop),
         first: firsts.to_next_hop,
         activity: &activity,
         moved: &activity.to_next_hop_bytes,
+        link: writes.map(RefCell::new),
     };
     let inbound = Pump {
         from: (next_hop, Side::NextHop),
@@ -125,6 +163,7 @@ async fn relay_by(
         first: firsts.to_client,
         activity: &activity,
         moved: &activity.to_client_bytes,
+        link: reads.map(RefCell::new),
     };
     let both = async { tokio::try_join!(outbound.run(means), inbound.run(means)) };
     let end = tokio::select! {

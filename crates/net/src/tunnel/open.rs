@@ -45,5 +45,5 @@ pub async fn open(
         .inc(Metric::NextHopOpens(OpenReason::Tunnel));
     permit.becomes_tunnel();
     let hop = destination.hop.clone();
-    Ok(Connection::new(worker, stream, hop, permit, false))
+    Ok(Connection::new(worker, stream, hop, permit, false).over(&rules.links))
 }

@@ -63,7 +63,11 @@ impl Pipe {
         self.held == 0
     }
 
-    pub(super) fn fill(&mut self, socket: &TcpStream) -> io::Result<FillResult> {
+    pub(super) const fn held(&self) -> usize {
+        self.held
+    }
+
+    pub(super) fn fill(&mut self, socket: &TcpStream, most: usize) -> io::Result<FillResult> {
         let Some(ends) = &self.ends else {
             return Ok(FillResult::SpliceRefused);
         };
@@ -73,7 +77,7 @@ impl Pipe {
                 None,
                 &ends.write,
                 None,
-                SPLICE_BYTES,
+                SPLICE_BYTES.min(most),
                 SpliceFlags::NONBLOCK | SpliceFlags::MOVE,
             )?)
         });

@@ -1,6 +1,7 @@
 //! One direction of a tunnel.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::io;
 
 use rustix::net::{Shutdown, shutdown};
@@ -8,6 +9,7 @@ use tokio::net::TcpStream;
 
 use super::carrier::{Carrier, FillResult, Means};
 use super::{Activity, Side};
+use crate::next_hops::LinkUse;
 
 /// Rounds (each at most a pipe full, 64 KiB) before the other tasks of the thread get their turn.
 const ROUNDS_MAX: u32 = 16;
@@ -18,6 +20,8 @@ pub(super) struct Pump<'a> {
     pub(super) first: &'a [u8],
     pub(super) activity: &'a Activity,
     pub(super) moved: &'a Cell<u64>,
+    /// The link of the next hop, in this direction; borrowed for a call.
+    pub(super) link: Option<RefCell<&'a mut LinkUse>>,
 }
 
 /// A connection failed.
@@ -55,7 +59,10 @@ impl Pump<'_> {
         loop {
             // only an empty carrier is filled: then "would block" can only mean the socket, never a
             // full pipe
-            match carrier.fill(self.from.0) {
+            let most = self.permitted().await?;
+            let filled = carrier.fill(self.from.0, most);
+            self.note_filled(carrier.held());
+            match filled {
                 Ok(FillResult::Some) => self.activity.touch(),
                 Ok(FillResult::End) => return Ok(Burst::Ended),
                 Ok(FillResult::SpliceRefused) => return Ok(Burst::SpliceRefused),
@@ -75,8 +82,35 @@ impl Pump<'_> {
         }
     }
 
+    /// How many bytes the link permits to move now; waits for that.
+    async fn permitted(&self) -> Result<usize, Fault> {
+        let Some(link) = &self.link else {
+            return Ok(usize::MAX);
+        };
+        let permit = poll_fn(|cx| link.borrow_mut().poll_permit(cx, usize::MAX)).await;
+        permit.map_err(|error| Fault {
+            side: Side::NextHop,
+            kind: error.kind(),
+        })
+    }
+
+    /// So many bytes go over the link.
+    fn note_filled(&self, bytes: usize) {
+        if let Some(link) = &self.link {
+            let mut link = link.borrow_mut();
+            match self.from.1 {
+                Side::NextHop => link.received(bytes),
+                Side::Client => link.sent(bytes),
+            }
+        }
+    }
+
     async fn send_first(&self) -> Result<(), Fault> {
         let mut rest = self.first;
+        // towards the client it was counted when it was received
+        if self.to.1 == Side::NextHop {
+            self.note_filled(rest.len());
+        }
         while !rest.is_empty() {
             let sent = self.to.0.try_write(rest);
             rest = &rest[self.note_sent(sent).await?..];

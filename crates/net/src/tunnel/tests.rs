@@ -51,8 +51,17 @@ impl Setup {
         };
         let (means, near) = (self.means, self.near);
         // as its caller does, it closes both sockets when the relay is over
-        let tunnel =
-            async move { relay_by(means, &near.0, &near.1, firsts, idle_limit, pending()).await };
+        let tunnel = async move {
+            relay_by(
+                means,
+                &near.0,
+                NextHopEnd::unmetered(&near.1),
+                firsts,
+                idle_limit,
+                pending(),
+            )
+            .await
+        };
         (tunnel, self.client, self.next_hop)
     }
 }
@@ -177,8 +186,17 @@ async fn bytes_read_before_the_tunnel_are_sent_first_to_their_receiver() {
             to_client: &down,
         };
         let near = setup.near;
-        let tunnel =
-            async move { relay_by(means, &near.0, &near.1, firsts, LONG, pending()).await };
+        let tunnel = async move {
+            relay_by(
+                means,
+                &near.0,
+                NextHopEnd::unmetered(&near.1),
+                firsts,
+                LONG,
+                pending(),
+            )
+            .await
+        };
         let ((client_read, client_write), (hop_read, hop_write)) =
             (setup.client.into_split(), setup.next_hop.into_split());
         let (report, (), (), at_hop, at_client) = tokio::join!(

@@ -20,6 +20,7 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
+use weir_measure::live::{LinkQuotaRow, LinkRow};
 use weir_measure::{
     Family, HOLD_TIME_HELP, HistogramSnapshot, Kind, NamedFamily, OCTAVES, RESPONSE_TIME_HELP,
     Snapshot, octave_limit_us,
@@ -33,7 +34,7 @@ pub(super) fn write(
     format: Format,
     snapshot: Snapshot,
     modules: Vec<ModuleReport>,
-    (parents, rules): (Vec<ParentReport>, Vec<RuleReport>),
+    (parents, rules, links): (Vec<ParentReport>, Vec<RuleReport>, Vec<LinkRow>),
     cluster: Option<ClusterReport>,
 ) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
@@ -41,6 +42,7 @@ pub(super) fn write(
     registry.register_collector(Box::new(ModuleNumbers(modules)));
     registry.register_collector(Box::new(ParentNumbers(parents)));
     registry.register_collector(Box::new(RuleNumbers(rules)));
+    registry.register_collector(Box::new(LinkNumbers(links)));
     registry.register_collector(Box::new(MemberNumbers(cluster)));
     let mut text = String::with_capacity(32 << 10);
     encode(&mut text, &registry)?;
@@ -123,6 +125,47 @@ impl Collector for RuleNumbers {
             write_value(&mut one, Kind::Counter, rule.requests)?;
         }
         Ok(())
+    }
+}
+
+/// What is moved over links to next hops.
+#[derive(Debug)]
+struct LinkNumbers(Vec<LinkRow>);
+
+impl Collector for LinkNumbers {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let mut each = |family: NamedFamily, value: &dyn Fn(&LinkRow) -> Option<u64>| {
+            let values = self.0.iter().filter_map(|link| Some((link, value(link)?)));
+            let mut values = values.peekable();
+            if values.peek().is_none() {
+                return Ok(());
+            }
+            let mut encoder = begin_named(&mut encoder, family)?;
+            for (link, value) in values {
+                let labels = [("link", link.name.as_str())];
+                write_value(&mut encoder.encode_family(&labels)?, family.kind, value)?;
+            }
+            Ok(())
+        };
+        each(NamedFamily::LINK_RECEIVED, &|link| {
+            Some(link.received_bytes)
+        })?;
+        each(NamedFamily::LINK_SENT, &|link| Some(link.sent_bytes))?;
+        each(NamedFamily::LINK_WAITED, &|link| {
+            Some(link.waited_ms / 1000)
+        })?;
+        each(NamedFamily::LINK_RATE, &|link| link.rate_bytes_s)?;
+        let mut of_quota = |family, value: fn(&LinkRow, &LinkQuotaRow) -> u64| {
+            each(family, &|link| {
+                link.quota.as_ref().map(|quota| value(link, quota))
+            })
+        };
+        of_quota(NamedFamily::LINK_QUOTA, |_, quota| quota.bytes)?;
+        of_quota(NamedFamily::LINK_SPENT, |_, quota| quota.spent_bytes)?;
+        of_quota(NamedFamily::LINK_PERIOD_END, |_, quota| {
+            u64::try_from(quota.end_unix_s).unwrap_or(0)
+        })?;
+        of_quota(NamedFamily::LINK_REFUSED, |link, _| link.refused)
     }
 }
 
@@ -290,7 +333,7 @@ mod tests {
         counters.record_response_time(Source::Store, 1_000_000_000);
         counters.record_hold_time(3);
         let snapshot = Snapshot::sum([&counters]);
-        let none = (Vec::new(), Vec::new());
+        let none = (Vec::new(), Vec::new(), Vec::new());
         write(Format::OpenMetrics, snapshot, Vec::new(), none, None).expect("written")
     }
 

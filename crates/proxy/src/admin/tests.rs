@@ -138,6 +138,10 @@ impl Control for Fake {
         dashboard::rules()
     }
 
+    fn links(&self) -> Vec<LinkRow> {
+        dashboard::links()
+    }
+
     fn cluster(&self) -> Option<ClusterReport> {
         self.cluster.clone()
     }

@@ -34,6 +34,7 @@ pub use listener::{Listener, ListenerKind, Mode};
 pub use log::{Log, LogFormat, LogTarget};
 pub use module::Module;
 pub use route::cluster::{Cluster, Member};
+pub use route::link::{DayTimes, Link, LinkRate, LinkWindow, Weekday, ZoneName};
 pub use route::parent::{Direct, Parent, ParentKind};
 pub use route::probe::Probe;
 pub use route::{HostPattern, PathPrefix, Route};
@@ -80,6 +81,9 @@ pub struct Config {
     /// Other proxies that forward requests are sent to.
     #[serde(rename = "parent", skip_serializing_if = "Vec::is_empty")]
     pub parents: Vec<Parent>,
+    /// How many bytes may be moved to and from next hops.
+    #[serde(rename = "link", skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
     /// What is done with requests and responses beside what HTTP says, in this order.
     #[serde(rename = "rule", skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
@@ -132,6 +136,7 @@ impl Config {
         let own = OwnPlaces::new(&self.listeners, &self.admin.address);
         route::check(&self.routes, &own)?;
         parent::check(&self.parents, &self.listeners, &own)?;
+        route::link::check(&self.links, &self.routes, &self.parents)?;
         module::check(&self.modules)?;
         rule::check(&self.rules)?;
         route::cluster::check(&self.cluster, &self.listeners)?;
@@ -196,6 +201,7 @@ impl Default for Config {
             listeners: vec![Listener::default()],
             routes: Vec::new(),
             parents: Vec::new(),
+            links: Vec::new(),
             rules: Vec::new(),
             modules: Vec::new(),
             cluster: Cluster::default(),
@@ -226,6 +232,7 @@ pub fn settings() -> Vec<Setting> {
     settings.extend(Admin::settings());
     settings.extend(Route::settings());
     settings.extend(Parent::settings());
+    settings.extend(route::link::settings());
     settings.extend(Rule::settings());
     settings.extend(Module::settings());
     settings.extend(Cluster::settings());

@@ -2,6 +2,7 @@
 
 pub(crate) mod balancing;
 pub(in crate::config) mod cluster;
+pub(in crate::config) mod link;
 mod own_member;
 pub(crate) mod parent;
 pub(in crate::config) mod probe;

@@ -11,7 +11,7 @@ use crate::worker::core::Worker;
 use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::http::NextHopStream;
-use weir_net::next_hops::ConnectFailure;
+use weir_net::next_hops::{ConnectionRules, Destination};
 use weir_policy::now::Tick;
 use weir_policy::retry::{BodySent, FailedAttempt, HopAttempts, NoConnection, may_retry};
 use weir_semantics::{Method, ProxyError};
@@ -60,6 +60,7 @@ impl Attempts {
             let opened = open(worker, &settings, &self.next_hop, self.is_retry).await;
             let failure = match opened {
                 Ok(mut hop) => {
+                    hop.set_background(exchange.background);
                     exchange.response_timer = self.next_hop.connected(&mut hop);
                     exchange.ask(&self.next_hop, &mut hop);
                     let (node, next_hop) = self.next_hop.choices();
@@ -83,7 +84,7 @@ impl Attempts {
             };
             match attempts.next(lack, || NextHop::another(exchange, worker)) {
                 Ok(another) => self.next_hop = another,
-                Err(_) => return Err(NoStream::Failed(failure.into())),
+                Err(_) => return Err(NoStream::Failed(failure)),
             }
         }
     }
@@ -244,6 +245,7 @@ impl Failed {
             error,
             ProxyError::ConnectionLimitReached
                 | ProxyError::DestinationIpProhibited
+                | ProxyError::HttpRequestDenied
                 | ProxyError::ProxyInternalError
         ))
     }
@@ -326,17 +328,22 @@ pub(crate) fn fail_peer(worker: &Worker, peer: &PeerSource, failed: Failed, conn
 }
 
 /// A stream to `next_hop`; a sibling has its own time to accept a connection.
+///
+/// # Errors
+///
+/// There is no connection, or the link to it has spent its quota.
 pub(crate) async fn open(
     worker: &Worker,
     settings: &Settings,
     next_hop: &NextHop,
     fresh: bool,
-) -> Result<NextHopStream, ConnectFailure> {
+) -> Result<NextHopStream, AnswerReason> {
     let destination = &next_hop.destination;
     let rules = match next_hop.peer() {
         None => &settings.connections,
         Some(_) => &settings.peer_connections,
     };
+    check_link(rules, destination)?;
     let sibling = next_hop.proxy().filter(|proxy| proxy.is_sibling());
     let limit = sibling.map(|sibling| sibling.configured().timeout);
     let patience = async {
@@ -350,12 +357,30 @@ pub(crate) async fn open(
     };
     tokio::select! {
         biased;
-        opened = NextHopStream::open(worker.net(), rules, destination, fresh) => opened,
-        limit = patience => Err(ConnectFailure::new(
+        opened = NextHopStream::open(worker.net(), rules, destination, fresh) => {
+            opened.map_err(AnswerReason::from)
+        }
+        limit = patience => Err(AnswerReason::new(
             ProxyError::ConnectionTimeout,
             format!("the sibling did not accept a connection within {limit}"),
         )),
     }
+}
+
+/// Refuses a request that would be sent over a link which has spent its quota.
+///
+/// # Errors
+///
+/// The link has.
+pub(crate) fn check_link(
+    rules: &ConnectionRules,
+    destination: &Destination,
+) -> Result<(), AnswerReason> {
+    let Some(link) = rules.links.of(&destination.hop) else {
+        return Ok(());
+    };
+    let admitted = link.admit();
+    admitted.map_err(|spent| AnswerReason::link_spent(link.name(), spent))
 }
 
 /// Whether a request that a parent failed at may be sent to another one, or to the origin: it never

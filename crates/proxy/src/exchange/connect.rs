@@ -3,7 +3,7 @@
 
 mod parent_tunnel;
 
-use crate::exchange::attempts::{Attempts, Failed, PassResult};
+use crate::exchange::attempts::{self, Attempts, Failed, PassResult};
 use crate::exchange::forward;
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::respond;
@@ -69,6 +69,8 @@ async fn open(
     let settings = Arc::clone(&exchange.settings);
     let (rules, destination) = (&settings.connections, &next_hop.destination);
     exchange.sent_to(next_hop);
+    attempts::check_link(rules, destination)
+        .map_err(|spent| NoTunnel::Failed(Failed::NoConnection(spent.error), spent))?;
     let permit = tunnel::reserve(worker.network(), rules, destination)
         .map_err(|full| NoTunnel::Refused(Answer::open(503, full.into())))?;
     let opened = tunnel::open(worker.net(), rules, destination, permit).await;

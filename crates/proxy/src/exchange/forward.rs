@@ -39,6 +39,7 @@ use weir_net::Deadline;
 use weir_net::http::{
     ClientStream, DisconnectSource, NextHopStream, RequestContent, RequestSender,
 };
+use weir_policy::budget::WhenSpent;
 use weir_policy::{Command, Event, Failure, Forwarding, RefuseReason};
 use weir_semantics::ProxyError;
 use weir_store::StoredResponse;
@@ -602,6 +603,10 @@ pub(crate) async fn fail(
 }
 
 fn count_failure(worker: &Worker, reason: &AnswerReason) {
+    // it is no failure of a next hop, and is counted by its link
+    if reason.spent.is_some() {
+        return;
+    }
     worker.counters().inc(match status_of(reason) {
         504 => Metric::NextHopTimeouts,
         _ => Metric::NextHopErrors,
@@ -609,6 +614,12 @@ fn count_failure(worker: &Worker, reason: &AnswerReason) {
 }
 
 fn failure_of(reason: &AnswerReason) -> Failure {
+    if let Some(spent) = &reason.spent {
+        let may_be_stale = spent.then == WhenSpent::Stale;
+        return Failure::LinkSpent {
+            stale_for: may_be_stale.then_some(spent.stale_for),
+        };
+    }
     match reason.error {
         ProxyError::HttpProtocolError | ProxyError::HttpResponseIncomplete => Failure::Protocol,
         ProxyError::DestinationIpProhibited
@@ -622,6 +633,12 @@ fn failure_of(reason: &AnswerReason) -> Failure {
 /// The status for a proxy error as RFC 9209 recommends it; but what our rules deny is 403, by name
 /// as by address.
 fn status_of(reason: &AnswerReason) -> u16 {
+    if let Some(spent) = &reason.spent {
+        return match spent.then {
+            WhenSpent::StoredOnly => 504,
+            WhenSpent::Stale | WhenSpent::Refuse | WhenSpent::Slow => 429,
+        };
+    }
     match reason.error {
         ProxyError::DestinationIpProhibited => 403,
         error => error.recommended_status().unwrap_or(502),

@@ -29,8 +29,10 @@ pub(crate) async fn run(
     counters.inc(Metric::TunnelsOpen);
     let idle_limit = exchange.settings.config.limits.tunnel_idle.as_duration();
     let cut = worker.shared.cut();
-    let report = stream.tunnel(&hop, (head, &surplus), idle_limit, cut).await;
-    drop(hop);
+    let report = stream
+        .tunnel(&mut hop, (head, &surplus), idle_limit, cut)
+        .await;
+    hop.abandon();
     counters.dec(Metric::TunnelsOpen);
     counters.add(Metric::TunnelBytesToClients, report.to_client_bytes);
     counters.add(Metric::TunnelBytesToNextHops, report.to_next_hop_bytes);

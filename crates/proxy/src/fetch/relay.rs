@@ -359,8 +359,8 @@ impl<'a> Relay<'a> {
         });
         match read {
             Poll::Pending => {
-                if self.sending.get().is_under_way() {
-                    // what is sent has limits of its own
+                if self.sending.get().is_under_way() || from_hop.is_held_back() {
+                    // what is sent has limits of its own, and the wait for a link is no silence
                     self.deadline.set(self.terms.hop_silence);
                 } else {
                     self.deadline

@@ -158,6 +158,11 @@ impl Fetch {
             push(in_flight, &worker, id, data)
         });
         match read {
+            Poll::Pending if response.is_held_back() => {
+                // the link keeps it waiting, not the next hop
+                self.deadline.moved();
+                Poll::Pending
+            }
             Poll::Pending => {
                 self.deadline.wait_for(Party::NextHop, self.silence);
                 if self.deadline.poll_passed(cx).is_ready() {
@@ -296,8 +301,12 @@ impl Fetch {
         counters.dec(Metric::FetchesUnderWay);
         self.count_cut();
         let hop = self.hop.take();
-        let Some(mut hop) = hop.filter(|_| end == FetchEnd::Whole) else {
-            return self.in_flight.end(&self.worker, self.id, end, &[]);
+        let mut hop = match hop {
+            Some(hop) if end == FetchEnd::Whole => hop,
+            hop => {
+                hop.into_iter().for_each(NextHopStream::abandon);
+                return self.in_flight.end(&self.worker, self.id, end, &[]);
+            }
         };
         let response = hop.response();
         self.in_flight

@@ -22,6 +22,7 @@ use weir_measure::Metric;
 use weir_net::http::{NextHopStream, ResponseReceiver};
 use weir_net::next_hops::{Destination, HopKey};
 use weir_net::workers::Stage;
+use weir_policy::budget::Admission;
 use weir_policy::connections::HopId;
 use weir_semantics::{Method, ProxyError};
 use weir_wire::{BodyLength, LineBuffer, write};
@@ -116,7 +117,7 @@ enum Outcome {
     /// A response with this status.
     Status(u16),
     Failed,
-    /// Nothing was sent, for lack of a connection of ours.
+    /// Nothing was sent, for lack of a connection of ours, or since the link has spent its quota.
     Unknown,
 }
 
@@ -128,6 +129,11 @@ async fn ask(
 ) -> Outcome {
     let destination = Destination::configured(key.clone());
     let rules = &settings.connections;
+    // a probe would be refused by the link, and not by the next hop
+    let link = rules.links.of(key);
+    if link.is_some_and(|link| link.look() != Admission::Go) {
+        return Outcome::Unknown;
+    }
     let mut hop = match NextHopStream::open(worker.net(), rules, &destination, true).await {
         Ok(hop) => hop,
         Err(failure) if failure.error == ProxyError::ConnectionLimitReached => {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 use weir_extend::{FetchError, OwnResponse};
-use weir_net::next_hops::{ConnectionRules, Destination};
+use weir_net::next_hops::{ConnectionRules, Destination, Links};
 use weir_policy::connections::OpenRules;
 use weir_policy::route::Place;
 use weir_semantics::{FieldLine, Method};
@@ -105,6 +105,7 @@ pub(super) async fn send(
             total_max: usize::MAX,
             ..settings.connections.open
         },
+        links: Links::default(),
         ..(*settings.connections).clone()
     });
     own_exchange::run_at(worker, settings, request, (destination, &rules), &mut place).await

@@ -5,6 +5,7 @@
 //! of the settings, the time that the module gives, and the content that it takes.
 
 use super::own_request::JudgedRequest;
+use crate::exchange::attempts::check_link;
 use crate::modules::own_work::OwnPlace;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
@@ -45,6 +46,7 @@ pub(super) async fn run_at(
 ) -> Result<OwnResponse, FetchError> {
     let mut is_retry = false;
     loop {
+        check_link(rules, destination).map_err(|_spent| FetchError::Unreachable)?;
         let opened = NextHopStream::open(worker.net(), rules, destination, is_retry).await;
         let mut hop = opened.map_err(|failure| match failure.error {
             ProxyError::DestinationIpProhibited => FetchError::Forbidden,

@@ -9,6 +9,7 @@ use crate::log::phase_times::PhaseTimes;
 use crate::log::record::{ContentTimes, End, RecordDetails};
 use crate::log::top::Weights;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Instant;
 use weir_net::http::NextHopFacts;
 use weir_policy::connections::hand_off::Stay;
@@ -94,6 +95,8 @@ pub(crate) struct RequestLog {
     pub(super) status: u16,
     /// The next hop, if the request was forwarded.
     pub(super) next_hop: Option<SocketAddr>,
+    /// The link that it is behind.
+    pub(super) link: Option<Arc<str>>,
     /// What it is, if it is a parent or sibling.
     pub(crate) proxy: Option<LoggedProxy>,
     /// Its connection was open before.
@@ -139,6 +142,7 @@ impl RequestLog {
             read_ahead_max_bytes: 0,
             status: 0,
             next_hop: None,
+            link: None,
             proxy: None,
             next_hop_reused: false,
             node_choice: None,
@@ -188,6 +192,7 @@ impl RequestLog {
         Self {
             content_type: std::mem::take(&mut self.content_type),
             details: self.details.take(),
+            link: self.link.take(),
             ..*self
         }
     }
@@ -276,6 +281,7 @@ impl RequestLog {
     pub(crate) fn connected(&mut self, next_hop: &NextHopFacts<'_>) {
         self.next_hop = Some(next_hop.address);
         self.next_hop_reused = next_hop.reused;
+        self.link = next_hop.link.cloned();
         self.reach(Phase::Forward);
         self.detail(|details| details.connected(next_hop));
     }

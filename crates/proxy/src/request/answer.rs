@@ -10,11 +10,12 @@ use crate::send::disk_read::ContentReadError;
 use crate::settings::Settings;
 use std::fmt::Display;
 use weir_net::next_hops::ConnectFailure;
+use weir_policy::budget::SpentNow;
 use weir_policy::extension::ModuleFailure;
 use weir_policy::rule::ChangeError;
 use weir_policy::verdict::Marks;
 use weir_policy::{Handling, RefuseReason, Verdict};
-use weir_semantics::{DecidedBy, ProxyError, write_proxy_status};
+use weir_semantics::{DecidedBy, ProxyError, write_http_date, write_proxy_status};
 use weir_wire::{Version, write};
 
 /// Why a request is answered by us.
@@ -26,6 +27,8 @@ pub(crate) struct AnswerReason {
     pub(crate) text: String,
     /// The reason as the verdict has it.
     pub(crate) refused: RefuseReason,
+    /// The quota that is spent, if that is why.
+    pub(crate) spent: Option<Box<SpentNow>>,
 }
 
 /// An answer of our own.
@@ -59,12 +62,28 @@ impl AnswerReason {
             error,
             text: text.into(),
             refused,
+            spent: None,
         }
     }
 
     /// The client's message is wrong.
     pub(crate) fn bad(text: impl Into<String>) -> Self {
         Self::new(ProxyError::HttpRequestError, text)
+    }
+
+    /// The link called `name` has spent its quota.
+    pub(crate) fn link_spent(name: &str, spent: SpentNow) -> Self {
+        let mut until = [0; 29];
+        write_http_date(spent.until, &mut until);
+        let until = String::from_utf8_lossy(&until);
+        Self {
+            error: ProxyError::HttpRequestDenied,
+            text: format!(
+                "the link `{name}` to the next hop has spent its quota; there is another one from {until} on"
+            ),
+            refused: RefuseReason::LinkSpent,
+            spent: Some(Box::new(spent)),
+        }
     }
 
     /// A rule says no.
@@ -122,6 +141,7 @@ impl Answer {
                 error: ProxyError::ProxyInternalError,
                 text: format!("what is stored cannot be read: {}", why.as_str()),
                 refused: RefuseReason::Unreadable,
+                spent: None,
             },
         )
     }
@@ -136,6 +156,7 @@ impl Answer {
                 error: ProxyError::HttpRequestDenied,
                 text: text.into(),
                 refused: RefuseReason::Rule,
+                spent: None,
             },
             close: closes,
             phrase: None,
@@ -157,6 +178,7 @@ impl Answer {
                 error: ProxyError::ProxyInternalResponse,
                 text: "nothing usable is stored, and the request says only-if-cached".into(),
                 refused: RefuseReason::OnlyIfCached,
+                spent: None,
             },
         )
     }
@@ -170,6 +192,7 @@ impl Answer {
                 error: ProxyError::ProxyInternalError,
                 text: format!("the module `{name}` failed ({failure})"),
                 refused: RefuseReason::ModuleFailed,
+                spent: None,
             },
         )
     }
@@ -183,6 +206,7 @@ impl Answer {
                 error: ProxyError::ProxyInternalError,
                 text: format!("the response of a module failed ({failure})"),
                 refused: RefuseReason::ModuleFailed,
+                spent: None,
             },
         )
     }
@@ -196,6 +220,7 @@ impl Answer {
                 error: ProxyError::ProxyInternalResponse,
                 text: "this proxy answers for itself".into(),
                 refused: RefuseReason::AnsweredHere,
+                spent: None,
             },
         )
     }
@@ -248,6 +273,10 @@ impl Answer {
         }
         if self.status == 503 {
             write::field(out, "Retry-After", b"1");
+        }
+        if let Some(spent) = &self.reason.spent {
+            let seconds = spent.retry_after.0;
+            write::number_field(out, "Retry-After", u64::from(seconds));
         }
     }
 

@@ -34,7 +34,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use weir_disk::files::Files;
 use weir_extend::{ListenerMode, StoredError};
-use weir_measure::live::{NextHopRow, RecentMisses, TopBy, TopOf, TopTable};
+use weir_measure::live::{LinkRow, NextHopRow, RecentMisses, TopBy, TopOf, TopTable};
 use weir_measure::{Metric, ReloadOutcome, Snapshot};
 use weir_net::is_local;
 use weir_net::workers::Sockets;
@@ -329,6 +329,8 @@ impl Control {
         let logins = read_logins(&config).map_err(|error| error.to_string())?;
         let modules = LoadedModules::load(&config, &self.shared.module_kinds);
         let modules = modules.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
+        let links = self.shared.links.prepare(&config);
+        let links = links.map_err(|error| StartError::from(error).to_string())?;
         self.open_listeners(&config)
             .map_err(|error| error.to_string())?;
         let before = self.shared.settings.load_full();
@@ -347,6 +349,8 @@ impl Control {
         self.follow_members(&config)
             .and_then(|()| self.follow_purges(&config))
             .map_err(|error| error.to_string())?;
+        let links = self.shared.links.put_in_force(links);
+        let settings = settings.with_links(links.map_err(|error| error.to_string())?);
         self.shared.settings.store(Arc::new(settings));
         self.shared.reloaded.send_replace(());
         let rate = config.fetch.background_rate.bytes();
@@ -483,6 +487,7 @@ impl Control {
         self.close_disk();
         self.shared.access_log.flush(LOG_FLUSH);
         self.close_record();
+        self.shared.links.close();
         finished
     }
 
@@ -556,6 +561,10 @@ impl admin::Control for Control {
 
     fn rules(&self) -> Vec<RuleReport> {
         self.shared.settings.load().rule_counts.report()
+    }
+
+    fn links(&self) -> Vec<LinkRow> {
+        self.links()
     }
 
     fn cluster(&self) -> Option<ClusterReport> {

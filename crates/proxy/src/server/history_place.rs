@@ -51,10 +51,19 @@ pub(super) fn open(
 /// In the first directory of `state`, the value of `STATE_DIRECTORY` (systemd.exec(5)), or that of
 /// the store on disk.
 fn automatic(state: Option<&OsStr>, store: Option<&Path>) -> Option<PathBuf> {
+    Some(directory(state, store)?.join(HISTORY_FILE_NAME))
+}
+
+/// The directory in which small files outlive the process: the first one of `STATE_DIRECTORY`, else
+/// that of the store on disk.
+pub(super) fn automatic_directory(store: Option<&Path>) -> Option<PathBuf> {
+    directory(std::env::var_os("STATE_DIRECTORY").as_deref(), store).map(Path::to_owned)
+}
+
+fn directory<'a>(state: Option<&'a OsStr>, store: Option<&'a Path>) -> Option<&'a Path> {
     let first = state.and_then(|state| state.as_bytes().split(|byte| *byte == b':').next());
     let first = first.map(|first| Path::new(OsStr::from_bytes(first)));
-    let directory = first.filter(|first| first.is_absolute()).or(store)?;
-    Some(directory.join(HISTORY_FILE_NAME))
+    first.filter(|first| first.is_absolute()).or(store)
 }
 
 #[cfg(test)]

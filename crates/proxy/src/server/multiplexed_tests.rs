@@ -181,7 +181,7 @@ fn check_with(change: fn(&mut Config), scenario: Scenario) {
     let shared = share(
         &config,
         Clock::system(),
-        None,
+        (None, None),
         None,
         Arc::new(|_| {}),
         || {},

@@ -27,6 +27,7 @@ use crate::worker::core::Worker;
 use crate::worker::demand::{Background, Popularity, Refreshes};
 use crate::worker::heartbeats::Heartbeats;
 use crate::worker::jobs::Jobs;
+use crate::worker::links::{LinkError, LinkSet};
 use crate::worker::shared::Shared;
 use arc_swap::ArcSwap;
 use std::fmt;
@@ -104,6 +105,13 @@ impl fmt::Display for StartError {
     }
 }
 
+impl From<LinkError> for StartError {
+    fn from(error: LinkError) -> Self {
+        let LinkError { what, cause, hint } = error;
+        Self { what, cause, hint }
+    }
+}
+
 impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.cause)
@@ -153,10 +161,11 @@ impl Proxy {
         let (disk, tier) = disk_tier::open(&config, &options.files, listener)?;
         let record = recorder.map(Record::start).transpose();
         let record = record.map_err(cannot("start the recorder"))?;
+        let directory = tier.directories.first().map(|first| first.path.clone());
         let shared = Arc::new(share(
             &config,
             options.clock,
-            disk,
+            (disk, directory.as_deref()),
             record,
             options.say,
             options.give_back_memory,
@@ -171,7 +180,6 @@ impl Proxy {
         let (reload, describe) = (options.reload, options.describe);
         let control = Control::new(shared, workers, config.clone(), reload, describe);
         let control = control.map_err(cannot("start the control thread's runtime"))?;
-        let directory = tier.directories.first().map(|first| first.path.clone());
         let control = control
             .with_admin(admin_address.clone(), token)
             .with_directory(directory, &options.files);
@@ -247,6 +255,7 @@ impl Drop for Proxy {
         self.control.join();
         self.control.close_disk();
         self.control.close_record();
+        self.control.shared().links.close();
         // before `control`, so that the last handle on it is not dropped on the admin's thread,
         // inside a runtime
         self.admin = None;
@@ -296,7 +305,7 @@ fn no_admin(config: &Config, cause: io::Error) -> StartError {
 pub(super) fn share(
     config: &Config,
     clock: Clock,
-    disk: Option<Arc<Disk>>,
+    (disk, directory): (Option<Arc<Disk>>, Option<&Path>),
     record: Option<Record>,
     say: Say,
     give_back_memory: fn(),
@@ -311,7 +320,13 @@ pub(super) fn share(
     let membership = Arc::new(Membership::default());
     let cluster_secret = read_cluster_secret(config)?;
     membership.configure(config, &cluster_secret);
-    let settings = Settings::new(config.clone(), &instance());
+    let directory = history_place::automatic_directory(directory);
+    let links = LinkSet::new(clock.clone(), Arc::clone(&say), directory);
+    let table = links.prepare(config)?;
+    let table = links
+        .put_in_force(table)
+        .map_err(cannot("start the thread that keeps what links have spent"))?;
+    let settings = Settings::new(config.clone(), &instance()).with_links(table);
     let module_log = Arc::new(ModuleLog::new(Arc::clone(&say)));
     let modules = modules.logging_to(&module_log);
     let settings = settings
@@ -367,6 +382,7 @@ pub(super) fn share(
         popularity: Popularity::default(),
         background: Background::new(config.fetch.background_rate.bytes()),
         client_rates: ClientRates::default(),
+        links,
         passing: Arc::default(),
         read_ahead_max_bytes: AtomicU64::new(0),
     })

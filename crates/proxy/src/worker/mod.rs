@@ -6,4 +6,5 @@ pub(crate) mod core;
 pub(crate) mod demand;
 pub(crate) mod heartbeats;
 pub(crate) mod jobs;
+pub(crate) mod links;
 pub(crate) mod shared;

@@ -17,6 +17,7 @@ use crate::worker::client_rate::ClientRates;
 use crate::worker::demand::{Background, Popularity, Refreshes};
 use crate::worker::heartbeats::Heartbeats;
 use crate::worker::jobs::Jobs;
+use crate::worker::links::LinkSet;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) background: Background,
     /// How fast clients are sent responses that rules of the operator limit.
     pub(crate) client_rates: ClientRates,
+    /// What may be moved over links to next hops.
+    pub(crate) links: LinkSet,
     /// The furthest a fetch was ahead of its fastest reader, bytes.
     pub(crate) read_ahead_max_bytes: AtomicU64,
 }

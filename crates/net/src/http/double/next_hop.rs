@@ -236,6 +236,7 @@ impl DoubleExchange {
             hop: &self.exchange.connection.hop,
             reused: false,
             uses: &self.exchange.uses,
+            link: None,
         }
     }
 
@@ -299,6 +300,11 @@ impl DoubleExchange {
             return Poll::Pending;
         }
         Poll::Ready(Ok(state.head.len()))
+    }
+
+    #[expect(clippy::unused_self, reason = "as a stream that has a link")]
+    pub(in crate::http) const fn is_held_back(&self) -> bool {
+        false
     }
 
     pub(in crate::http) fn has_received(&self) -> bool {

@@ -5,10 +5,10 @@ use super::request::Http1Request;
 use super::writer::MessageWriter;
 use crate::http::next_hop_facts::NextHopFacts;
 use crate::next_hops::{Connection, check_in};
+use crate::tunnel::NextHopEnd;
 use crate::workers::Worker;
 use std::cell::Cell;
 use std::net::IpAddr;
-use tokio::net::TcpStream;
 use weir_measure::Counters;
 
 /// A request on an HTTP/1.1 connection to a next hop.
@@ -37,6 +37,7 @@ impl Http1NextHop {
             hop: &self.connection.hop,
             reused: self.connection.reused,
             uses: &self.connection.uses,
+            link: self.connection.link.as_deref().map(|link| link.name()),
         }
     }
 
@@ -45,15 +46,20 @@ impl Http1NextHop {
     }
 
     pub(crate) fn split(&mut self) -> (Http1Request<'_>, Http1Reception<'_>) {
-        let (read, write) = self.connection.stream.split();
-        let request = Http1Request::new(write, &mut self.writer, &self.write_failed);
-        let response = Http1Reception::new(read, &mut self.reception, &self.write_failed);
+        let Connection { stream, link, .. } = &mut self.connection;
+        let (read, write) = stream.split();
+        let (link, writes) = match link.as_deref_mut() {
+            Some(link) => link.split(),
+            None => (None, None),
+        };
+        let request = Http1Request::new(write, &mut self.writer, &self.write_failed, writes);
+        let response = Http1Reception::new(read, &mut self.reception, &self.write_failed, link);
         (request, response)
     }
 
     pub(crate) fn release(self, worker: &Worker, offered_bytes_max: u64) -> bool {
         let Self {
-            connection,
+            mut connection,
             writer,
             reception,
             ..
@@ -63,8 +69,20 @@ impl Http1NextHop {
             && reception.offered_bytes(&connection.stream) <= offered_bytes_max;
         if is_reusable {
             check_in(worker, connection);
+        } else {
+            connection.abandon();
         }
         is_reusable
+    }
+
+    pub(crate) fn abandon(mut self) {
+        self.connection.abandon();
+    }
+
+    pub(crate) fn set_background(&mut self, is_background: bool) {
+        if let Some(link) = &mut self.connection.link {
+            link.set_background(is_background);
+        }
     }
 
     pub(crate) fn release_unused(self, worker: &Worker) {
@@ -76,7 +94,11 @@ impl Http1NextHop {
         self.reception.take_bytes()
     }
 
-    pub(crate) fn socket(&self) -> &TcpStream {
-        &self.connection.stream
+    pub(crate) fn tunnel_end(&mut self) -> NextHopEnd<'_> {
+        let Connection { stream, link, .. } = &mut self.connection;
+        NextHopEnd {
+            socket: stream,
+            link: link.as_deref_mut(),
+        }
     }
 }

@@ -3,6 +3,7 @@
 use crate::flow::{NextHopFlow, tcp_info};
 use crate::http::content_read::{ContentCut, ContentEnd, ContentRead};
 use crate::http::received_head::{AcceptedHead, ReceivedBytes};
+use crate::next_hops::LinkReads;
 use std::cell::Cell;
 use std::io;
 use std::ops::ControlFlow;
@@ -121,6 +122,7 @@ pub(crate) struct Http1Reception<'a> {
     half: ReadHalf<'a>,
     state: &'a mut Reception,
     write_failed: &'a Cell<bool>,
+    link: Option<LinkReads<'a>>,
 }
 
 impl<'a> Http1Reception<'a> {
@@ -128,12 +130,29 @@ impl<'a> Http1Reception<'a> {
         half: ReadHalf<'a>,
         state: &'a mut Reception,
         write_failed: &'a Cell<bool>,
+        link: Option<LinkReads<'a>>,
     ) -> Self {
         Self {
             half,
             state,
             write_failed,
+            link,
         }
+    }
+
+    /// Reads once; how many bytes.
+    fn poll_read(&mut self, cx: &mut Context<'_>, scratch: &mut [u8]) -> Poll<io::Result<usize>> {
+        if let Some(link) = &mut self.link {
+            return link.poll_read(cx, self.half.as_ref(), scratch);
+        }
+        let mut buffer = ReadBuf::new(scratch);
+        ready!(Pin::new(&mut self.half).poll_read(cx, &mut buffer))?;
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    pub(crate) fn is_held_back(&self) -> bool {
+        let link = self.link.as_ref();
+        link.is_some_and(|link| link.usage.is_held_back())
     }
 
     pub(crate) fn poll_receive_head(
@@ -141,9 +160,8 @@ impl<'a> Http1Reception<'a> {
         cx: &mut Context<'_>,
         scratch: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        let mut buffer = ReadBuf::new(scratch);
-        ready!(Pin::new(&mut self.half).poll_read(cx, &mut buffer))?;
-        let received = buffer.filled();
+        let count = ready!(self.poll_read(cx, scratch))?;
+        let received = &scratch[..count];
         if self.state.bytes.capacity() == 0 {
             self.state.bytes.reserve(RECEIVED_BYTES);
         }
@@ -200,12 +218,11 @@ impl<'a> Http1Reception<'a> {
         scratch: &mut [u8],
         mut take: impl FnMut(&mut Context<'_>, &[u8]) -> ControlFlow<()>,
     ) -> Poll<Result<ContentRead, ContentCut>> {
-        let mut buffer = ReadBuf::new(scratch);
-        if ready!(Pin::new(&mut self.half).poll_read(cx, &mut buffer)).is_err() {
+        let Ok(count) = ready!(self.poll_read(cx, scratch)) else {
             self.state.is_cut = true;
             return Poll::Ready(Err(ContentCut::Reset));
-        }
-        let received = buffer.filled();
+        };
+        let received = &scratch[..count];
         if !received.is_empty() {
             return Poll::Ready(Ok(self.state.decode(received, |data| take(cx, data))));
         }
@@ -236,6 +253,10 @@ impl<'a> Http1Reception<'a> {
     }
 
     pub(crate) fn set_window(&mut self, window: Option<u32>, remaining: Option<u64>) {
+        let window = match &mut self.link {
+            Some(link) => link.offer(window),
+            None => window,
+        };
         if let Some(flow) = &mut self.state.flow {
             flow.set_window(self.half.as_ref(), window, remaining);
         }
@@ -277,8 +298,8 @@ mod tests {
         let (mut reception, mut writer) = (Reception::new(), MessageWriter::new());
         let write_failed = Cell::new(false);
         let (read, write) = ours.split();
-        let mut response = Http1Reception::new(read, &mut reception, &write_failed);
-        let mut request = Http1Request::new(write, &mut writer, &write_failed);
+        let mut response = Http1Reception::new(read, &mut reception, &write_failed, None);
+        let mut request = Http1Request::new(write, &mut writer, &write_failed, None);
         let mut scratch = [0; 4096];
         while response.buffered_bytes() < 23 {
             poll_fn(|cx| response.poll_receive_head(cx, &mut scratch))

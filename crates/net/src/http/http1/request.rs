@@ -2,6 +2,7 @@
 
 use super::chunks::Framing;
 use super::writer::{MessageWriter, Transport};
+use crate::next_hops::LinkUse;
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -12,14 +13,23 @@ use weir_wire::{BodyLength, write};
 
 /// Sends one request on an HTTP/1.1 connection.
 pub struct Http1Request<'a> {
-    half: WriteHalf<'a>,
+    half: NextHopTransport<'a>,
     writer: &'a mut MessageWriter,
     write_failed: &'a Cell<bool>,
 }
 
-impl Transport for WriteHalf<'_> {
-    fn poll_room(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        Poll::Ready(Ok(usize::MAX))
+/// The connection to a next hop, and the link that it leads over.
+struct NextHopTransport<'a> {
+    half: WriteHalf<'a>,
+    link: Option<&'a mut LinkUse>,
+}
+
+impl Transport for NextHopTransport<'_> {
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        match &mut self.link {
+            Some(link) => link.poll_permit(cx, usize::MAX),
+            None => Poll::Ready(Ok(usize::MAX)),
+        }
     }
 
     fn poll_write(
@@ -27,10 +37,18 @@ impl Transport for WriteHalf<'_> {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match slices {
-            [one] => AsyncWrite::poll_write(Pin::new(self), cx, one),
-            slices => AsyncWrite::poll_write_vectored(Pin::new(self), cx, slices),
+        let half = Pin::new(&mut self.half);
+        let written = match slices {
+            [one] => AsyncWrite::poll_write(half, cx, one),
+            slices => AsyncWrite::poll_write_vectored(half, cx, slices),
+        };
+        if let Some(link) = &mut self.link {
+            match &written {
+                Poll::Ready(Ok(bytes)) => link.sent(*bytes),
+                Poll::Ready(Err(_)) | Poll::Pending => link.give_back(),
+            }
         }
+        written
     }
 }
 
@@ -39,9 +57,10 @@ impl<'a> Http1Request<'a> {
         half: WriteHalf<'a>,
         writer: &'a mut MessageWriter,
         write_failed: &'a Cell<bool>,
+        link: Option<&'a mut LinkUse>,
     ) -> Self {
         Self {
-            half,
+            half: NextHopTransport { half, link },
             writer,
             write_failed,
         }

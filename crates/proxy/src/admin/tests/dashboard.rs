@@ -2,7 +2,7 @@
 
 use super::*;
 use std::io::{BufRead as _, BufReader};
-use weir_measure::live::{HistoryTable, Live, LiveSample};
+use weir_measure::live::{HistoryTable, LinkQuotaRow, Live, LiveSample};
 
 /// An answer whose body has no end: its head, and a reader of what follows.
 fn watch(admin: &AdminHandle, head: &str) -> (String, BufReader<TcpStream>) {
@@ -179,6 +179,29 @@ pub(super) fn next_hops() -> Vec<NextHopRow> {
 }
 
 /// Its rules.
+pub(super) fn links() -> Vec<LinkRow> {
+    vec![LinkRow {
+        name: "satellite".into(),
+        received_bytes: 3000,
+        sent_bytes: 200,
+        refused: 1,
+        waited_ms: 2500,
+        rate_bytes_s: Some(1_000_000),
+        is_in_window: false,
+        is_free: false,
+        is_clock_believed: true,
+        quota: Some(LinkQuotaRow {
+            bytes: 1 << 30,
+            spent_bytes: 4096,
+            booked_bytes: 8192,
+            begin_unix_s: 1_793_491_200,
+            end_unix_s: 1_796_083_200,
+            when_spent: "refuse".into(),
+            is_spent: false,
+        }),
+    }]
+}
+
 pub(super) fn rules() -> Vec<RuleReport> {
     vec![RuleReport {
         name: "debs".to_owned(),

@@ -164,7 +164,9 @@ impl Download<'_, '_> {
                 }
                 // while request content is sent, its own limits hold; the response is due from its
                 // end on
-                if self.parties.sending.get().is_under_way() {
+                // a link that it waits for is no silence of the next hop
+                let is_held_back = self.parties.from_hop.is_held_back();
+                if self.parties.sending.get().is_under_way() || is_held_back {
                     let silence = self.parties.exchange.head_silence();
                     self.parties.deadline.set(silence.as_duration());
                 }

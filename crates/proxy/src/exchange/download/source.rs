@@ -93,8 +93,8 @@ impl ResponseSource<'_, '_, '_> {
             return self.ended(ResponseOutcome::ClientLeft);
         }
         let silence = self.silence;
-        if self.sending.get().is_under_way() {
-            // what is sent has limits of its own
+        if self.sending.get().is_under_way() || self.from_hop.is_held_back() {
+            // what is sent has limits of its own, and a link that it waits for is no silence
             self.deadline.set(silence.as_duration());
         } else {
             self.deadline

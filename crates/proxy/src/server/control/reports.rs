@@ -12,7 +12,7 @@ use crate::request::judge::key_of;
 use crate::request::key::key_by_rule;
 use crate::server::disk_tier;
 use weir_extend::ListenerMode;
-use weir_measure::live::{RecentMisses, TopBy, TopOf, TopTable};
+use weir_measure::live::{LinkRow, RecentMisses, TopBy, TopOf, TopTable};
 use weir_measure::{Metric, Snapshot};
 use weir_policy::route::TargetKey;
 
@@ -21,6 +21,12 @@ impl Control {
     #[must_use]
     pub fn modules(&self) -> Vec<ModuleReport> {
         self.shared.settings.load().modules.reports()
+    }
+
+    /// What is moved over links to next hops, in the order of the configuration.
+    #[must_use]
+    pub fn links(&self) -> Vec<LinkRow> {
+        self.shared.links.rows()
     }
 
     /// The cluster as this node knows it; `None` if the configuration has none.

@@ -1,0 +1,282 @@
+//! What one connection uses of a link.
+
+use super::meter::{LinkMeter, Transfer};
+use std::future::Future as _;
+use std::io;
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
+use weir_policy::Tick;
+use weir_policy::budget::{Class, GRANT_BYTES_MAX, Permit};
+
+/// The largest window of a connection on a link with a quota, bytes: what the kernel has taken and
+/// nothing has read is of the quota, too, and is booked in advance.
+pub(crate) const WINDOW_BYTES_MAX: u32 = 1 << 20;
+
+/// The window of a new one that the kernel would choose, bytes.
+pub(crate) const FIRST_WINDOW_BYTES: u32 = 64 << 10;
+
+/// The link of a connection, while it carries one exchange.
+#[derive(Debug)]
+pub(crate) struct ConnectionLink {
+    reads: LinkUse,
+    writes: LinkUse,
+    window: Window,
+}
+
+impl ConnectionLink {
+    /// The use of `meter` by a connection with this socket.
+    pub(crate) fn new(meter: &Arc<LinkMeter>, socket: &impl AsFd) -> Self {
+        let (counts_sent, has_quota) = meter.counts();
+        let mut window = Window {
+            meter: has_quota.then(|| Arc::clone(meter)),
+            offered: 0,
+        };
+        let memory = socket2::SockRef::from(socket).recv_buffer_size();
+        window.grow(memory.unwrap_or(0) as u64);
+        Self {
+            reads: LinkUse::new(meter, true),
+            writes: LinkUse::new(meter, counts_sent),
+            window,
+        }
+    }
+
+    /// What the link is called.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        self.reads.meter.name()
+    }
+
+    /// Its two directions, which are used at once.
+    pub(crate) fn split(&mut self) -> (Option<LinkReads<'_>>, Option<&mut LinkUse>) {
+        let reads = LinkReads {
+            usage: &mut self.reads,
+            window: &mut self.window,
+        };
+        (Some(reads), Some(&mut self.writes))
+    }
+
+    /// The connection is closed though its exchange is not over: counts what the kernel has taken
+    /// of it.
+    pub(crate) fn abandon(&mut self, socket: &TcpStream) {
+        if let Ok(unread) = rustix::io::ioctl_fionread(socket) {
+            self.reads.add(unread, 0);
+        }
+    }
+
+    /// No client waits for what it brings, or one does.
+    pub(crate) fn set_background(&mut self, is_background: bool) {
+        self.reads.transfer.is_background = is_background;
+        self.writes.transfer.is_background = is_background;
+    }
+}
+
+/// The direction from the next hop.
+pub(crate) struct LinkReads<'a> {
+    pub(crate) usage: &'a mut LinkUse,
+    window: &'a mut Window,
+}
+
+impl LinkReads<'_> {
+    /// The window to give the connection: bounded where there is a quota.
+    pub(crate) fn offer(&mut self, window: Option<u32>) -> Option<u32> {
+        if self.window.meter.is_none() {
+            return window;
+        }
+        let window = window.unwrap_or(WINDOW_BYTES_MAX).min(WINDOW_BYTES_MAX);
+        self.window.grow(u64::from(window));
+        Some(window)
+    }
+
+    /// Reads once, as much as the link permits.
+    ///
+    /// # Errors
+    ///
+    /// The connection is broken, or the quota is spent.
+    pub(crate) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        socket: &TcpStream,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            // nothing is granted to a next hop that sends nothing
+            ready!(socket.poll_read_ready(cx))?;
+            let permitted = ready!(self.usage.poll_permit(cx, buffer.len()))?;
+            match socket.try_read(&mut buffer[..permitted]) {
+                Ok(bytes) => {
+                    self.usage.received(bytes);
+                    return Poll::Ready(Ok(bytes));
+                }
+                Err(error) => {
+                    self.usage.give_back();
+                    if error.kind() != io::ErrorKind::WouldBlock {
+                        return Poll::Ready(Err(error));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the kernel may take of a connection before it is read.
+#[derive(Debug)]
+struct Window {
+    /// None without a quota.
+    meter: Option<Arc<LinkMeter>>,
+    offered: u64,
+}
+
+impl Window {
+    fn grow(&mut self, bytes: u64) {
+        if let Some(meter) = &self.meter
+            && bytes > self.offered
+        {
+            meter.opened(bytes - self.offered);
+            self.offered = bytes;
+        }
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        if let Some(meter) = &self.meter {
+            meter.closed(self.offered);
+        }
+    }
+}
+
+/// One direction of a connection over a link.
+pub(crate) struct LinkUse {
+    meter: Arc<LinkMeter>,
+    transfer: Transfer,
+    /// Bytes are counted, and wait for the link.
+    is_counted: bool,
+    /// A grant that is not used yet.
+    grant: Option<(Class, u64)>,
+    wait: Option<(Pin<Box<Sleep>>, Tick)>,
+}
+
+impl std::fmt::Debug for LinkUse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LinkUse")
+            .field("meter", &self.meter)
+            .finish_non_exhaustive()
+    }
+}
+
+impl LinkUse {
+    fn new(meter: &Arc<LinkMeter>, is_counted: bool) -> Self {
+        Self {
+            meter: Arc::clone(meter),
+            transfer: Transfer::default(),
+            is_counted,
+            grant: None,
+            wait: None,
+        }
+    }
+
+    /// Whether it waits for the link.
+    pub(crate) const fn is_held_back(&self) -> bool {
+        self.wait.is_some()
+    }
+
+    /// Ready with how many bytes may be moved now, at most `wanted`: they are granted until
+    /// [`Self::moved`] or [`Self::give_back`].
+    ///
+    /// # Errors
+    ///
+    /// The quota is spent.
+    pub(crate) fn poll_permit(
+        &mut self,
+        cx: &mut Context<'_>,
+        wanted: usize,
+    ) -> Poll<io::Result<usize>> {
+        if !self.is_counted {
+            return Poll::Ready(Ok(wanted));
+        }
+        loop {
+            if let Some((wait, since)) = &mut self.wait {
+                ready!(wait.as_mut().poll(cx));
+                self.meter.waited(*since);
+                self.wait = None;
+            }
+            if let Some((_, granted)) = self.grant {
+                return Poll::Ready(Ok(most(granted, wanted)));
+            }
+            let wanted_bytes = (wanted as u64).min(GRANT_BYTES_MAX);
+            let (class, permit) = self.meter.permit(self.transfer, wanted_bytes);
+            match permit {
+                Permit::UpTo(granted) => {
+                    self.grant = Some((class, granted));
+                    return Poll::Ready(Ok(most(granted, wanted)));
+                }
+                Permit::At(at) => {
+                    let now = self.meter.now().tick;
+                    let wait = Duration::from_millis(at.ms_since(now).max(1));
+                    self.wait = Some((Box::pin(sleep(wait)), now));
+                }
+                Permit::Spent(_) => return Poll::Ready(Err(spent())),
+            }
+        }
+    }
+
+    /// So many bytes were read.
+    pub(crate) fn received(&mut self, bytes: usize) {
+        let granted = self.take_grant(bytes);
+        self.add(bytes as u64, granted);
+    }
+
+    fn add(&mut self, bytes: u64, granted: u64) {
+        self.transfer.moved = self.transfer.moved.saturating_add(bytes);
+        self.meter.received(bytes, granted);
+    }
+
+    /// So many bytes were written.
+    pub(crate) fn sent(&mut self, bytes: usize) {
+        if !self.is_counted {
+            return self.meter.sent_uncounted(bytes as u64);
+        }
+        let granted = self.take_grant(bytes);
+        let bytes = bytes as u64;
+        self.transfer.moved = self.transfer.moved.saturating_add(bytes);
+        self.meter.sent(bytes, granted);
+    }
+
+    /// What of the grant is used by `bytes`; the rest is given back.
+    fn take_grant(&mut self, bytes: usize) -> u64 {
+        let Some((class, granted)) = self.grant.take() else {
+            return 0;
+        };
+        let used = granted.min(bytes as u64);
+        if granted > used {
+            self.meter.give_back(class, granted - used);
+        }
+        used
+    }
+
+    /// Nothing can be moved now: gives back what is granted.
+    pub(crate) fn give_back(&mut self) {
+        self.take_grant(0);
+    }
+}
+
+impl Drop for LinkUse {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+fn most(granted: u64, wanted: usize) -> usize {
+    usize::try_from(granted).unwrap_or(usize::MAX).min(wanted)
+}
+
+fn spent() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::QuotaExceeded,
+        "the quota of the link is spent",
+    )
+}

@@ -1,0 +1,249 @@
+//! Links to next hops: what is moved over them is counted, waits for their rate, and ends with
+//! their quota.
+
+use crate::support::{PATIENCE, Response, Setup};
+use std::path::Path;
+use std::time::Instant;
+use tempfile::TempDir;
+use weir_measure::live::LinkRow;
+use weir_proxy::config::Config;
+
+/// A quota for tests, bytes.
+const QUOTA: usize = 1 << 20;
+
+fn linked(text: &str) -> impl Fn(&mut Config) + use<> {
+    let links = serde_json::from_str(text).expect("links");
+    let links: Vec<weir_proxy::config::Link> = links;
+    move |config| config.links.clone_from(&links)
+}
+
+/// A link with a quota of 1 MiB a day, kept in `folder`.
+fn quota(folder: &Path, more: &str) -> String {
+    let file = folder.join("link");
+    format!(
+        r#"[{{"name": "a", "quota": "1MiB", "period": "day", "overhead_percent": 0,
+              "state_file": "{}"{more}}}]"#,
+        file.display()
+    )
+}
+
+fn page(fields: &str, length: usize) -> String {
+    let content = "a".repeat(length);
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n{fields}\r\n{content}")
+}
+
+fn row(setup: &Setup) -> LinkRow {
+    setup.proxy.control().links().remove(0)
+}
+
+fn spent(setup: &Setup) -> u64 {
+    row(setup).quota.expect("a quota").spent_bytes
+}
+
+/// Fetches content until the quota is spent.
+fn spend(setup: &Setup) {
+    let mut client = setup.proxy.client();
+    client.send(setup.get("/large"));
+    let mut hop = setup.origin.accept();
+    hop.read_head();
+    let sending = std::thread::spawn(move || {
+        // the proxy closes the connection before all of it is sent
+        let _cut = hop.try_send(page("Cache-Control: no-store\r\n", 3 * QUOTA));
+    });
+    client.read_to_end();
+    sending.join().expect("no panic");
+    let spent = spent(setup);
+    let quota = QUOTA as u64;
+    // the next hop may have sent what a window holds
+    assert!((quota - 1460..=quota + 65_536).contains(&spent), "{spent}");
+}
+
+fn ask(setup: &Setup, path: &str) -> Response {
+    setup.proxy.client().ask(setup.get(path))
+}
+
+#[test]
+fn bytes_of_both_directions_and_of_heads_are_counted_for_the_link_of_the_next_hop() {
+    Setup::each_with(linked(r#"[{"name": "a"}]"#), |setup| {
+        let answer = page("", 1000);
+        setup.fetch("/", &answer);
+        let row = row(setup);
+        assert_eq!(row.received_bytes, answer.len() as u64);
+        assert!((50..1000).contains(&row.sent_bytes), "{row:?}");
+        assert_eq!(row.waited_ms, 0);
+    });
+}
+
+#[test]
+fn next_hop_that_no_link_names_is_behind_none() {
+    let setup = Setup::gateway_with(|config| {
+        let hop = config.routes[0].next_hops[0].clone();
+        let other = "http://127.0.0.1:9".parse().expect("a URL");
+        config.routes[0].next_hops.push(other);
+        config.routes[0].next_hops.swap(0, 1);
+        linked(r#"[{"name": "a", "next_hops": ["http://127.0.0.1:9"]}]"#)(config);
+        assert_ne!(config.links[0].next_hops[0], hop);
+    });
+    setup.fetch("/", &page("", 10));
+    assert_eq!(row(&setup).received_bytes, 0);
+}
+
+#[test]
+fn fetch_waits_for_the_rate_of_its_link_and_stored_responses_do_not() {
+    Setup::each_with(linked(r#"[{"name": "a", "rate": "100KiB/s"}]"#), |setup| {
+        setup.fetch("/page", &page("Cache-Control: max-age=60\r\n", 30_000));
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/large"));
+        let mut hop = setup.origin.accept();
+        hop.read_head();
+        let sending = hop.sending(page("Cache-Control: max-age=60\r\n", 1_000_000));
+        client.read_head();
+        let reading = std::thread::spawn(move || client.read_exactly(1_000_000));
+        for _ in 0..100 {
+            let hit = ask(setup, "/page");
+            assert_eq!(hit.body.len(), 30_000);
+        }
+        // the clock stands: what the bucket holds has come, and what small transfers may overdraw
+        // it by
+        let came = row(setup).received_bytes;
+        assert!(came <= 4 * 65_536, "{came}");
+        let began = Instant::now();
+        while !reading.is_finished() {
+            setup.proxy.clock.advance_ms(100);
+            std::thread::yield_now();
+            assert!(began.elapsed() < PATIENCE, "{:?}", row(setup));
+        }
+        reading.join().expect("no panic");
+        sending.join().expect("no panic");
+        assert!(row(setup).waited_ms > 0);
+    });
+}
+
+#[test]
+fn spent_quota_is_answered_with_429_and_when_there_is_another_one() {
+    let folder = TempDir::new().unwrap();
+    let setup = Setup::gateway_with(linked(&quota(folder.path(), "")));
+    setup.fetch("/page", &page("Cache-Control: max-age=99999\r\n", 1000));
+    spend(&setup);
+    let refused = ask(&setup, "/other");
+    assert_eq!(refused.status(), 429);
+    assert_eq!(refused.head.field("Retry-After"), Some("86400"));
+    let sentence = "429 Too Many Requests: the link `a` to the next hop has spent its quota; there is another one from Fri, 02 Jan 2026 00:00:00 GMT on\n";
+    assert_eq!(refused.text(), sentence);
+    assert_eq!(refused.verdict(), "detail=link-spent");
+    // what is stored is served
+    let hit = ask(&setup, "/page");
+    assert_eq!((hit.status(), hit.body.len()), (200, 1000));
+    setup.origin.expect_untouched();
+    assert_eq!(row(&setup).refused, 1);
+    setup.proxy.clock.advance_ms(86_400_000);
+    setup.fetch("/other", &page("", 10));
+}
+
+#[test]
+fn spent_quota_with_stored_only_is_answered_with_504() {
+    let folder = TempDir::new().unwrap();
+    let more = r#", "when_spent": "stored-only""#;
+    let setup = Setup::gateway_with(linked(&quota(folder.path(), more)));
+    setup.fetch("/page", &page("Cache-Control: max-age=60\r\n", 1000));
+    spend(&setup);
+    assert_eq!(ask(&setup, "/page").status(), 200);
+    assert_eq!(ask(&setup, "/other").status(), 504);
+    setup.proxy.clock.advance_ms(61_000);
+    assert_eq!(ask(&setup, "/page").status(), 504);
+}
+
+#[test]
+fn spent_quota_with_stale_serves_what_is_stale_within_its_limit() {
+    let folder = TempDir::new().unwrap();
+    let more = r#", "when_spent": "stale", "stale_for": "1h""#;
+    let setup = Setup::gateway_with(linked(&quota(folder.path(), more)));
+    setup.fetch("/page", &page("Cache-Control: max-age=60\r\n", 1000));
+    let strict = page("Cache-Control: max-age=60, must-revalidate\r\n", 10);
+    setup.fetch("/strict", &strict);
+    spend(&setup);
+    setup.proxy.clock.advance_ms(60_000 + 3_600_000);
+    let stale = ask(&setup, "/page");
+    assert_eq!((stale.status(), stale.body.len()), (200, 1000));
+    assert_eq!(stale.verdict(), "hit;detail=link-spent");
+    assert_eq!(ask(&setup, "/strict").status(), 429);
+    assert_eq!(ask(&setup, "/other").status(), 429);
+    setup.proxy.clock.advance_ms(1000);
+    assert_eq!(ask(&setup, "/page").status(), 429);
+    setup.origin.expect_untouched();
+}
+
+#[test]
+fn spent_quota_with_slow_fetches_on() {
+    let folder = TempDir::new().unwrap();
+    let more = r#", "when_spent": "slow", "slow_rate": "1MiB/s""#;
+    let setup = Setup::gateway_with(linked(&quota(folder.path(), more)));
+    let answer = page("Cache-Control: no-store\r\n", QUOTA - 300);
+    setup.fetch("/large", &answer);
+    setup.fetch("/other", &page("", 100));
+    let quota = row(&setup).quota.expect("a quota");
+    assert!(quota.is_spent, "{quota:?}");
+}
+
+#[test]
+fn quota_is_kept_over_restart_and_reload() {
+    let folder = TempDir::new().unwrap();
+    let change = linked(&quota(folder.path(), ""));
+    let setup = Setup::gateway_with(&change);
+    setup.fetch("/a", &page("Cache-Control: no-store\r\n", 100_000));
+    let before = spent(&setup);
+    assert!((100_000..110_000).contains(&before), "{before}");
+    setup
+        .proxy
+        .reload(|config| config.links[0].rate = Some("10MiB/s".parse().unwrap()));
+    assert_eq!(spent(&setup), before);
+    drop(setup);
+    let setup = Setup::gateway_with(change);
+    assert_eq!(spent(&setup), before);
+    spend(&setup);
+    assert_eq!(ask(&setup, "/other").status(), 429);
+}
+
+#[test]
+fn tunnel_is_counted_and_ends_with_the_quota() {
+    let folder = TempDir::new().unwrap();
+    let text = quota(folder.path(), "");
+    let setup = Setup::forward_with(|config| {
+        linked(&text)(config);
+        config.access.connect_ports = vec![];
+    });
+    let port = setup.origin.address().port();
+    setup
+        .proxy
+        .reload(|config| config.access.connect_ports = vec![port]);
+    let connect = format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", setup.host);
+    let mut client = setup.proxy.client();
+    client.send(&connect);
+    let mut hop = setup.origin.accept();
+    client.read_head();
+    client.send("x".repeat(1000));
+    hop.read_exactly(1000);
+    hop.send("y".repeat(2000));
+    client.read_exactly(2000);
+    let counted = row(&setup);
+    assert_eq!((counted.received_bytes, counted.sent_bytes), (2000, 1000));
+    assert_eq!(spent(&setup), 3000);
+    let sending = std::thread::spawn(move || {
+        let _cut = hop.try_send("z".repeat(3 * QUOTA));
+    });
+    let received = client.read_to_end().0.len();
+    sending.join().expect("no panic");
+    assert!(received <= QUOTA, "{received}");
+    let refused = setup.proxy.client().ask(&connect);
+    assert_eq!(refused.status(), 429);
+}
+
+#[test]
+fn quota_without_a_place_to_keep_it_is_refused_at_the_start() {
+    let refused = std::panic::catch_unwind(|| {
+        Setup::gateway_with(linked(
+            r#"[{"name": "a", "quota": "1MiB", "period": "day"}]"#,
+        ))
+    });
+    assert!(refused.is_err());
+}
