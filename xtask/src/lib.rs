@@ -4,7 +4,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod closed_port;
 pub mod command;
 pub mod failure;
 pub mod files;
@@ -15,3 +14,5 @@ pub mod ports;
 pub mod program;
 pub mod root;
 pub mod workplace;
+
+pub use ports::closed_port;

@@ -7,6 +7,8 @@
 //! that took it until that process ends: for each one it holds a socket of a name that only one
 //! process can have.
 
+pub mod closed_port;
+
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io;
