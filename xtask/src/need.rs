@@ -49,6 +49,17 @@ const KNOWN: &[Need] = &[
     ("groff", "groff-base"),
     ("zsh", "zsh"),
     ("fish", "fish"),
+    ("chroot", "coreutils"),
+    ("cmp", "diffutils"),
+    ("dpkg-deb", "dpkg"),
+    ("gzip", "gzip"),
+    ("lintian", "lintian"),
+    ("mmdebstrap", "mmdebstrap"),
+    ("objcopy", "binutils"),
+    ("runc", "runc"),
+    ("systemd-analyze", "systemd"),
+    ("tar", "tar"),
+    ("umoci", "umoci"),
 ];
 
 /// Where daemons, Go and services of c-icap are kept; not all of it is on every `PATH`.

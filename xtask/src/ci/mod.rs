@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use xtask::command::output;
 use xtask::failure::{During, Failure};
-use xtask::{filters, need, root};
+use xtask::{filters, need, program, root};
 
 /// Programs without which a test cannot do its work: a real origin, a real client, an ICAP server
 /// and an ICAP client, a front end, what lists the members of a cluster, what reads metrics, the
@@ -57,11 +57,12 @@ type Remark = Result<String, Failure>;
 /// Name and work.
 type Step = (&'static str, fn() -> Remark);
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     ("fmt", fmt),
     ("tidy", house_rules),
     ("clippy", clippy),
     ("test", test),
+    ("dist", dist),
     ("doc", doc),
     ("fuzz build", fuzz_build),
 ];
@@ -180,6 +181,13 @@ fn clippy() -> Remark {
     command.args(["clippy", "--workspace", "--all-targets", "--locked"]);
     command.args(["--features", "weir-cli/wasm"]);
     finish("cargo clippy", command.args(["--", "-D", "warnings"]))
+}
+
+/// Archives of the program that the tests use: they are made, compared, installed and run.
+fn dist() -> Remark {
+    let program = program::build_for_tests(&["--package", "weir-cli", "--bin", "weir"], "weir")?;
+    let arguments = ["--check", "--program", &program];
+    crate::dist::run(&arguments.map(str::to_owned)).map(|()| String::new())
 }
 
 fn doc() -> Remark {
