@@ -34,8 +34,8 @@ pub use caching::cache_control::{
 pub use caching::cache_status::{CacheStatus, Fwd, has_detail, is_hit};
 pub use caching::freshen::{MergedFields, StoredValidators, merge};
 pub use caching::freshness::{
-    Heuristic, Lifetime, corrected_initial_age, current_age, freshness_lifetime,
-    heuristic_permitted,
+    Heuristic, Lifetime, LifetimeSource, corrected_initial_age, current_age, freshness_lifetime,
+    heuristic_permitted, sourced_lifetime,
 };
 pub use caching::storable::{NotStorable, storable};
 pub use caching::targeted::{DecidedBy, TARGETED_FIELDS_MAX, TargetedFields};

@@ -4,6 +4,7 @@ use crate::{
     facts::{Expires, ResponseFacts},
     status::is_heuristically_cacheable,
     time::{DeltaSeconds, Timestamp},
+    words,
 };
 
 /// A freshness lifetime and where it comes from (RFC 9111 §4.2.1).
@@ -61,6 +62,25 @@ pub const fn heuristic_permitted(res: &ResponseFacts) -> bool {
         && (is_heuristically_cacheable(res.status) || res.directives.public)
 }
 
+words! {
+    /// What gives a response its freshness lifetime.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum LifetimeSource {
+        /// `s-maxage` (RFC 9111 §5.2.2.10).
+        SMaxage = "s-maxage",
+        /// `max-age` (RFC 9111 §5.2.2.1).
+        MaxAge = "max-age",
+        /// `Expires`, less `Date` or the time of receipt (RFC 9111 §5.3).
+        Expires = "expires",
+        /// A tenth, or another fraction, of the time since `Last-Modified` (RFC 9111 §4.2.2).
+        Heuristic = "heuristic",
+        /// The operator, in place of a heuristic.
+        Assigned = "assigned",
+        /// Nothing: it is stale from the beginning.
+        None = "none",
+    }
+}
+
 /// RFC 9111 §4.2.1 for a shared cache: `s-maxage`, else `max-age`, else `Expires` less `Date`, else
 /// a guess.
 ///
@@ -72,29 +92,57 @@ pub fn freshness_lifetime(
     date_value: Timestamp,
     heuristic: &Heuristic,
 ) -> Lifetime {
-    if let Some(seconds) = res.directives.s_maxage.or(res.directives.max_age) {
-        return Lifetime::Explicit(seconds);
+    let (source, seconds) = sourced_lifetime(res, date_value, heuristic);
+    match source {
+        LifetimeSource::SMaxage | LifetimeSource::MaxAge | LifetimeSource::Expires => {
+            Lifetime::Explicit(seconds)
+        }
+        LifetimeSource::Heuristic | LifetimeSource::Assigned => Lifetime::Heuristic(seconds),
+        LifetimeSource::None => Lifetime::None,
+    }
+}
+
+/// The same, with what gives it; 0 if nothing does.
+#[must_use]
+pub fn sourced_lifetime(
+    res: &ResponseFacts,
+    date_value: Timestamp,
+    heuristic: &Heuristic,
+) -> (LifetimeSource, DeltaSeconds) {
+    let directives = &res.directives;
+    if let Some(seconds) = directives.s_maxage {
+        return (LifetimeSource::SMaxage, seconds);
+    }
+    if let Some(seconds) = directives.max_age {
+        return (LifetimeSource::MaxAge, seconds);
     }
     match (res.expires, res.last_modified) {
-        (Some(Expires::At(expires)), _) => Lifetime::Explicit(expires.since(date_value)),
-        (Some(Expires::Invalid), _) => Lifetime::Explicit(DeltaSeconds::ZERO),
-        (None, _) if !heuristic_permitted(res) => Lifetime::None,
+        (Some(Expires::At(expires)), _) => (LifetimeSource::Expires, expires.since(date_value)),
+        (Some(Expires::Invalid), _) => (LifetimeSource::Expires, DeltaSeconds::ZERO),
+        (None, _) if !heuristic_permitted(res) => (LifetimeSource::None, DeltaSeconds::ZERO),
         (None, last_modified) => heuristic.lifetime(date_value, last_modified),
     }
 }
 
 impl Heuristic {
     /// The lifetime of a response that permits a heuristic.
-    fn lifetime(&self, date_value: Timestamp, last_modified: Option<Timestamp>) -> Lifetime {
+    fn lifetime(
+        &self,
+        date_value: Timestamp,
+        last_modified: Option<Timestamp>,
+    ) -> (LifetimeSource, DeltaSeconds) {
         if let Some(assigned) = self.assigned {
-            return Lifetime::Heuristic(assigned);
+            return (LifetimeSource::Assigned, assigned);
         }
         let guess = last_modified.map(|last_modified| {
             let unchanged = u64::from(date_value.since(last_modified).0);
             let guess = DeltaSeconds::from_secs(unchanged * u64::from(self.fraction_percent) / 100);
             guess.min(self.max)
         });
-        guess.map_or(Lifetime::None, Lifetime::Heuristic)
+        match guess {
+            Some(guess) => (LifetimeSource::Heuristic, guess),
+            None => (LifetimeSource::None, DeltaSeconds::ZERO),
+        }
     }
 }
 
@@ -145,6 +193,28 @@ mod tests {
             expected,
             "{status} {lines:?}"
         );
+    }
+
+    #[test]
+    fn source_of_the_lifetime_is_the_first_that_gives_one() {
+        let check = |lines: &[(&str, &str)], expected: (LifetimeSource, u32)| {
+            let fields = lines.iter();
+            let fields = fields.map(|(name, value)| FieldLine::new(name, value.as_bytes()));
+            let fields: Vec<_> = fields.collect();
+            let facts = ResponseFacts::gather(200, &fields, DATE);
+            let (source, seconds) = sourced_lifetime(&facts, DATE, &Heuristic::default());
+            assert_eq!((source, seconds.0), expected, "{lines:?}");
+        };
+        let expires = ("Expires", "Sun, 06 Nov 1994 08:49:47 GMT");
+        let modified = ("Last-Modified", "Sun, 06 Nov 1994 08:47:57 GMT");
+        let both = ("Cache-Control", "max-age=1, s-maxage=2");
+        check(&[both, expires], (LifetimeSource::SMaxage, 2));
+        let max_age = ("Cache-Control", "max-age=1");
+        check(&[max_age, expires], (LifetimeSource::MaxAge, 1));
+        check(&[expires, modified], (LifetimeSource::Expires, 10));
+        check(&[("Expires", "0"), modified], (LifetimeSource::Expires, 0));
+        check(&[modified], (LifetimeSource::Heuristic, 10));
+        check(&[], (LifetimeSource::None, 0));
     }
 
     const fn explicit(seconds: u32) -> Lifetime {
