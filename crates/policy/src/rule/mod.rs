@@ -43,6 +43,6 @@ pub use path::{
 };
 pub use preset::Preset;
 pub use reuse::{ERROR_LIFETIME_MAX, Reuse};
-pub use set::{FetchingRules, Outcome, Place, RuleError, RuleSet, StoringRules};
+pub use set::{FetchingRules, Outcome, Place, RuleError, RuleSet, StoringBy, StoringRules};
 pub use spec::{Action, Actions, DENY_BYTES_MAX, Denial, RuleLifetime, RuleRate, RuleSpec};
 pub use weir_extend::ListenerMode;

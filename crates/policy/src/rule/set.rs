@@ -4,6 +4,10 @@
 //! Each matcher has a table of the rules that it lets through, and the tables are intersected. Only
 //! of rules that are left, and that have paths, a path is compared.
 
+mod deciding;
+
+pub use deciding::StoringBy;
+
 use super::bits::{Bits, RULES_MAX};
 use super::client_rates::ByteRate;
 use super::clients::{CLIENT_NETS_MAX, ClientTable};
@@ -311,25 +315,19 @@ impl RuleSet {
         if self.of_storing.is_empty() {
             return StoringRules::default();
         }
-        // a part is stored as the whole
-        let status = if status == 206 { 200 } else { status };
-        let of_mode = self.modes[mode as usize] & self.of_storing;
-        let matched = self.with_response(self.matched(of_mode, host, path), status, content_type);
-        let rules = || matched.iter().map(|rule| &self.rules[rule]);
-        let gives = |rule: &&RuleSpec| status < 400 || !rule.matchers.status.is_empty();
-        let mut lifetimes = rules().filter(gives);
-        let lifetime = lifetimes.find_map(|rule| rule.actions.lifetime);
-        let ignored = rules().find_map(|rule| rule.actions.ignore_storing);
-        let (default, forced) = match lifetime {
+        let by = self.storing_by(mode, (host, path), status, content_type);
+        let actions = |rule: usize| &self.rules[rule].actions;
+        let (default, forced) = match by.lifetime.and_then(|rule| actions(rule).lifetime) {
             Some(RuleLifetime::Default(seconds)) => (Some(seconds), None),
             Some(RuleLifetime::Forced(seconds)) => (None, Some(seconds)),
             None => (None, None),
         };
+        let ignored = by.ignored.and_then(|rule| actions(rule).ignore_storing);
         StoringRules {
             default,
             reuse: Reuse {
                 forced,
-                stale_for: rules().find_map(|rule| rule.actions.stale_for),
+                stale_for: by.stale_for.and_then(|rule| actions(rule).stale_for),
                 ignored: ignored.unwrap_or_default(),
             },
         }

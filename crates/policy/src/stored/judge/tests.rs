@@ -93,3 +93,68 @@ fn response_once_too_old_to_use_stays_unusable() {
         }
     }
 }
+
+/// The tests that are made, by their words, and what they come to.
+fn noted(control: &str, stored: &StoredFacts, at_s: u64) -> (Vec<&'static str>, Judgement) {
+    let mut tests = Vec::new();
+    let directives = directives(control);
+    let judged = judge_noting(at(at_s), &directives, stored, |test| {
+        tests.push(test.as_str());
+    });
+    assert_eq!(judged, judge(at(at_s), &directives, stored));
+    (tests, judged)
+}
+
+#[test]
+fn last_test_that_is_noted_is_the_one_that_decides() {
+    let check = |control, stored: &StoredFacts, at_s, last: &str, expected| {
+        let (tests, judged) = noted(control, stored, at_s);
+        assert_eq!(judged, expected, "{control:?} after {at_s} s");
+        assert_eq!(tests.last(), Some(&last), "{control:?} after {at_s} s");
+    };
+    let forward = Judgement::Forward;
+    check("", &STORED, 59, "freshness", Judgement::Use(Hit::Fresh));
+    check("", &STORED, 60, "stale", forward(Fwd::Stale));
+    check(
+        "no-cache",
+        &STORED,
+        0,
+        "request-no-cache",
+        forward(Fwd::Request),
+    );
+    check(
+        "max-age=9",
+        &STORED,
+        10,
+        "request-max-age",
+        forward(Fwd::Request),
+    );
+    check(
+        "min-fresh=9",
+        &STORED,
+        52,
+        "request-min-fresh",
+        forward(Fwd::Request),
+    );
+    check(
+        "min-fresh=9",
+        &STORED,
+        60,
+        "request-min-fresh",
+        forward(Fwd::Stale),
+    );
+    let used = Judgement::Use(Hit::MaxStale);
+    check("max-stale", &STORED, 99, "request-max-stale", used);
+    let no_cache = StoredFacts {
+        no_cache: true,
+        ..STORED
+    };
+    check("", &no_cache, 0, "response-no-cache", forward(Fwd::Stale));
+    let windowed = StoredFacts {
+        stale_while_revalidate: Some(DeltaSeconds(5)),
+        ..STORED
+    };
+    let used = Judgement::Use(Hit::WhileRevalidate);
+    check("", &windowed, 64, "stale-while-revalidate", used);
+    check("", &windowed, 66, "stale", forward(Fwd::Stale));
+}
