@@ -2,8 +2,10 @@
 
 use crate::content::StoredContent;
 use crate::expected_response::ExpectedResponse;
+use crate::memory::MemoryStore;
 use crate::record::{Line, Record, ResponseRecord, RulesRecord, variant_key};
 use crate::resource::VaryRule;
+use crate::shard::StoredVariant;
 use crate::stored::StoredResponse;
 use std::sync::Arc;
 use weir_disk::{Disk, LoadedRecord, ReadError, RecordId};
@@ -129,37 +131,19 @@ impl DiskLookup {
         DiskLookupResult::Missing(Missing::Variant, Some(variants))
     }
 
-    /// The record under `key`, if there is one.
+    /// The record under `key`, if there is one. A corrupt one is forgotten.
     async fn load(
         &self,
         key: Digest,
         now: Now,
     ) -> Result<Option<(Record, LoadedRecord)>, Unusable> {
-        let Some(candidate) = self.disk.find(key) else {
-            return Ok(None);
-        };
-        let loaded = match self.disk.load(candidate).await {
-            // another key's, or evicted
-            Err(ReadError::Gone) => return Ok(None),
-            loaded => loaded.map_err(Unusable::Read)?,
-        };
-        match Record::decode(&loaded.meta, now) {
-            Ok(Record::Response(mut record)) if loaded.key == key => {
-                if self
-                    .expected
-                    .store
-                    .must_validate(loaded.ticket, record.received)
-                {
-                    record.facts = record.facts.to_be_validated();
-                }
-                Ok(Some((Record::Response(record), loaded)))
+        let read = read(&self.expected.store, &self.disk, key, now).await;
+        read.map_err(|(why, record)| {
+            if let Some(record) = record {
+                self.disk.forget(key, record);
             }
-            Ok(record) if loaded.key == key => Ok(Some((record, loaded))),
-            _ => {
-                self.disk.forget(key, loaded.record);
-                Err(Unusable::Corrupt)
-            }
-        }
+            why
+        })
     }
 
     /// A response was found; a variant by the rules of the given record.
@@ -197,6 +181,81 @@ impl DiskLookup {
             Some(response) => DiskLookupResult::Found(response, self.expected),
             None => DiskLookupResult::Unusable(Unusable::Outdated),
         }
+    }
+}
+
+/// The record under `key`, if there is one.
+///
+/// # Errors
+///
+/// Why it is of no use, and which record is corrupt.
+async fn read(
+    store: &MemoryStore,
+    disk: &Disk,
+    key: Digest,
+    now: Now,
+) -> Result<Option<(Record, LoadedRecord)>, (Unusable, Option<RecordId>)> {
+    let Some(candidate) = disk.find(key) else {
+        return Ok(None);
+    };
+    let loaded = match disk.load(candidate).await {
+        // another key's, or evicted
+        Err(ReadError::Gone) => return Ok(None),
+        loaded => loaded.map_err(|error| (Unusable::Read(error), None))?,
+    };
+    match Record::decode(&loaded.meta, now) {
+        Ok(Record::Response(mut record)) if loaded.key == key => {
+            if store.must_validate(loaded.ticket, record.received) {
+                record.facts = record.facts.to_be_validated();
+            }
+            Ok(Some((Record::Response(record), loaded)))
+        }
+        Ok(record) if loaded.key == key => Ok(Some((record, loaded))),
+        _ => Err((Unusable::Corrupt, Some(loaded.record))),
+    }
+}
+
+impl MemoryStore {
+    /// What a [`DiskLookup`] would find for a request, or one of variants if it is `of_variants`,
+    /// with what it varies on. It changes nothing: what is found is not in memory by that, and what
+    /// is corrupt is not forgotten.
+    ///
+    /// # Errors
+    ///
+    /// Why what is there is of no use.
+    pub async fn peek_on_disk(
+        &self,
+        now: Now,
+        primary: Digest,
+        of_variants: bool,
+        selecting: &dyn Fn(&VaryRule) -> Digest,
+    ) -> Result<Result<StoredVariant, Missing>, Unusable> {
+        let Some(disk) = &self.disk else {
+            return Ok(Err(Missing::Target));
+        };
+        let read = async |key| read(self, disk, key, now).await.map_err(|(why, _)| why);
+        let found = |record: ResponseRecord, loaded: &LoadedRecord| {
+            let body = body_of(&record, loaded).ok_or(Unusable::Corrupt)?;
+            if !body.is_whole() && !record.facts.can_be_part() {
+                return Ok(Err(Missing::Target));
+            }
+            let vary = record.vary.clone();
+            Ok(Ok((vary, Arc::new(record.with_body(body)))))
+        };
+        let rules = match read(primary).await? {
+            None => return Ok(Err(Missing::Target)),
+            Some((Record::Response(_), _)) if of_variants => return Ok(Err(Missing::Variant)),
+            Some((Record::Response(record), loaded)) => return found(record, &loaded),
+            Some((Record::Rules(rules), _)) => rules,
+        };
+        for rule in &rules.rules {
+            let secret = disk.secret();
+            let key = variant_key(&secret, primary, rules.line, selecting(rule));
+            if let Some((Record::Response(record), loaded)) = read(key).await? {
+                return found(record, &loaded);
+            }
+        }
+        Ok(Err(Missing::Variant))
     }
 }
 

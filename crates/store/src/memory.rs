@@ -192,6 +192,33 @@ impl MemoryStore {
         self.shard(primary).find_variant(primary, selecting)
     }
 
+    /// What [`MemoryStore::find`] would find, or [`MemoryStore::find_variant`] if it is
+    /// `of_variants`. It changes nothing: no use of it is noted.
+    pub fn peek(
+        &self,
+        primary: Digest,
+        of_variants: bool,
+        selecting: &dyn Fn(&VaryRule) -> Digest,
+    ) -> LookupResult {
+        self.shard(primary).peek(primary, of_variants, selecting)
+    }
+
+    /// Whether the disk has a record of what is stored in memory for a target; of a variant by the
+    /// digest of its nominated fields.
+    #[must_use]
+    pub fn is_on_disk(&self, primary: Digest, selecting: Option<Digest>) -> bool {
+        let Some(disk) = &self.disk else {
+            return false;
+        };
+        let line = self.shard(primary).stored_line(primary);
+        let key = match (line, selecting) {
+            (Some(line), Some(selecting)) => Some(self.disk_key(primary, Some((line, selecting)))),
+            (None, Some(_)) => None,
+            (_, None) => Some(primary),
+        };
+        key.is_some_and(|key| disk.find(key).is_some())
+    }
+
     /// All that is stored for a target in memory, each with what it varies on, the oldest first: at
     /// most [`VARIANTS_MAX`](crate::VARIANTS_MAX). What only the disk has is not among them.
     #[must_use]

@@ -166,16 +166,9 @@ impl Shard {
         primary: Digest,
         selecting: &dyn Fn(&VaryRule) -> Digest,
     ) -> LookupResult {
-        let slot = match self.index.get(&primary) {
-            None => return LookupResult::Missing(Missing::Target),
-            Some(Resource::Single(slot)) => Some(*slot),
-            Some(Resource::Varying(varying)) => varying
-                .rules
-                .iter()
-                .find_map(|rule| varying.find(selecting(rule))),
-        };
-        let Some(slot) = slot else {
-            return LookupResult::Missing(Missing::Variant);
+        let slot = match self.slot(primary, selecting) {
+            Ok(slot) => slot,
+            Err(missing) => return LookupResult::Missing(missing),
         };
         match self.response(slot) {
             // its content is not on disk any more
@@ -189,6 +182,51 @@ impl Shard {
             }
             None => LookupResult::Missing(Missing::Target),
         }
+    }
+
+    /// The slot of what [`Shard::find`] looks for.
+    #[inline(always)]
+    fn slot(
+        &self,
+        primary: Digest,
+        selecting: &dyn Fn(&VaryRule) -> Digest,
+    ) -> Result<Slot, Missing> {
+        match self.index.get(&primary) {
+            None => Err(Missing::Target),
+            Some(Resource::Single(slot)) => Ok(*slot),
+            Some(Resource::Varying(varying)) => {
+                let mut rules = varying.rules.iter();
+                let slot = rules.find_map(|rule| varying.find(selecting(rule)));
+                slot.ok_or(Missing::Variant)
+            }
+        }
+    }
+
+    /// What [`Shard::find`] would find, or `find_variant` if it is `of_variants`; no use is noted,
+    /// and nothing is forgotten.
+    pub(crate) fn peek(
+        &self,
+        primary: Digest,
+        of_variants: bool,
+        selecting: &dyn Fn(&VaryRule) -> Digest,
+    ) -> LookupResult {
+        let is_single = matches!(self.index.get(&primary), Some(Resource::Single(_)));
+        if of_variants && is_single {
+            return LookupResult::Missing(Missing::Variant);
+        }
+        match self
+            .slot(primary, selecting)
+            .map(|slot| self.response(slot))
+        {
+            Ok(Some(response)) if !response.body.is_retired() => LookupResult::Found(response),
+            Ok(_) => LookupResult::Missing(Missing::Target),
+            Err(missing) => LookupResult::Missing(missing),
+        }
+    }
+
+    /// The line on disk of the variants of a target, where there is one.
+    pub(crate) fn stored_line(&self, primary: Digest) -> Option<Line> {
+        self.index.get(&primary).and_then(Resource::line)
     }
 
     /// The same; a response that varies on nothing is another variant.
