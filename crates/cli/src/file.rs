@@ -41,7 +41,26 @@ impl Document {
     ///
     /// A syntax error, an unknown key, or a value that is none of its kind.
     pub(crate) fn parse(&self) -> Result<Config, Failure> {
-        toml::from_str(&self.text).map_err(|error| self.refusal(&error).into_failure(&self.path))
+        let config = toml::from_str(&self.text);
+        let mut config: Config =
+            config.map_err(|error| self.refusal(&error).into_failure(&self.path))?;
+        self.add_lines(&mut config);
+        Ok(config)
+    }
+
+    /// Notes in which line each rule begins.
+    fn add_lines(&self, config: &mut Config) {
+        if config.rules.is_empty() {
+            return;
+        }
+        let Ok(document) = DeTable::parse(&self.text) else {
+            return;
+        };
+        for (index, rule) in config.rules.iter_mut().enumerate() {
+            let span = toml_text::find(document.get_ref(), &format!("rule[{index}]"));
+            let line = span.map(|span| Place::of(&self.text, &span).line);
+            rule.line = line.and_then(|line| u32::try_from(line).ok());
+        }
     }
 
     /// Does the file itself state this key?
@@ -169,6 +188,14 @@ mod tests {
             .expect_err("it is in `cache`");
         let hint = failure.hint.expect("a hint");
         assert_eq!(hint, "that key has another place: `cache.memory`");
+    }
+
+    #[test]
+    fn rule_knows_the_line_in_which_its_table_begins() {
+        let text = "workers = 2\n\n[[rule]]\nbypass = true\n\n# more\n[[rule]]\nbypass = false\n";
+        let config = document(text).parse().expect("a config");
+        let lines: Vec<_> = config.rules.iter().map(|rule| rule.line).collect();
+        assert_eq!(lines, [Some(3), Some(7)]);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use crate::bench::BenchCommand;
 use crate::messages::Failure;
 use crate::operate::{
-    ClusterFlags, DrainFlags, ModulesFlags, PurgeFlags, ReloadFlags, RouteFlags, StoredFlags,
-    TopFlags,
+    ClusterFlags, DrainFlags, ExplainFlags, ModulesFlags, PurgeFlags, ReloadFlags, RouteFlags,
+    StoredFlags, TopFlags,
 };
 use crate::reference::GenerateCommand;
 use crate::serve::flags::{CheckFlags, ServeFlags};
@@ -63,6 +63,12 @@ pub(crate) enum Command {
     /// is the delay by other requests, `locality` that of a response which is not there or lies far
     /// in the rendezvous order, `replacement` that of others later.
     Route(RouteFlags),
+    /// Explain what a running proxy would do with a request, and what it has stored for its URL
+    ///
+    /// Whether it is a hit, validated, fetched, passed or denied, what each input of that decision
+    /// is, in the words of RFC 9111, and which rule decides. Nothing is fetched without `--fetch`,
+    /// and nothing changes. Values of fields that may be of a user are hashed without the token.
+    Explain(ExplainFlags),
     /// Show what a running proxy does: rates, hit ratios, who takes the bytes, the last misses
     ///
     /// In a terminal it is read each second until `q`; `?` names the other keys.

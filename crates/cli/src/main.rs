@@ -36,6 +36,7 @@ fn main() -> std::process::ExitCode {
         Command::Cluster(flags) => operate::cluster(&flags),
         Command::Drain(flags) => operate::drain(&flags),
         Command::Route(flags) => operate::route(&flags),
+        Command::Explain(flags) => operate::explain(&flags),
         Command::Top(flags) => operate::top(&flags),
         Command::Icap(flags) => serve::icap::icap(&flags),
         Command::Settings => reference::settings(),

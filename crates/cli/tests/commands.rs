@@ -55,6 +55,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("cluster-help", "cluster --help"),
     ("cluster-no-proxy", "cluster"),
     ("route-help", "route --help"),
+    ("explain-help", "explain --help"),
+    ("explain-no-proxy", "explain http://a/"),
     ("route-nothing", "route"),
     ("route-no-proxy", "route http://a/"),
     ("top-help", "top --help"),

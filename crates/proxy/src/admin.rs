@@ -13,6 +13,7 @@
 mod cluster;
 mod connections;
 mod dashboard;
+mod explain;
 mod exposition;
 mod guard;
 mod listening;
@@ -55,6 +56,11 @@ use listening::places::{self, Limits, Place};
 use listening::socket::SocketFile;
 use modules::ModuleAction;
 
+pub use crate::host::stored::explain::ExplainCall;
+pub use crate::host::stored::explain::report::{
+    EXPLAIN_VERSION, Explanation, FieldReport, InputReport, Mark, OutcomeReport, RequestReport,
+    RuleUse, StoredReport, StoringForecast,
+};
 pub use crate::host::stored::listing::{StoredVariantInfo, StoredVariants};
 pub(crate) use dashboard::history_file::{FILE_NAME as HISTORY_FILE_NAME, HistoryFile};
 pub use listening::socket::AdminSocket;
@@ -85,6 +91,7 @@ GET  /top?of=urls&by=bytes the heaviest urls, hosts, clients or next-hops, by re
 GET  /misses               the requests that were forwarded last, and why: a table, or JSON in the same ways
 GET  /next-hops            how the next hops of the configuration are: a table, or JSON in the same ways
 GET  /route?url=URL        where a request for a URL is sent, and why; before url= may come mode=forward&, mode=gateway& and format=json&
+GET  /explain?url=URL      what would become of a request, why, and what is stored for its URL; before url= may come method=, client=ADDRESS, listener=, mode=, format=json and field=Name:%20value&
 POST /modules/NAME/disable do not call this module for new requests
 POST /modules/NAME/enable  call it again
 POST /purge?url=URL        forget the stored responses of a URL at all nodes of the cluster; the URL may also be the body; at this node alone with this-node& before url=, or ?this-node
@@ -137,6 +144,18 @@ pub trait Control: Send + Sync {
         mode: Option<ListenerMode>,
         call: StoredCall,
     ) -> Result<oneshot::Receiver<Result<StoredReply, StoredError>>, String>;
+
+    /// Begins to find out what would become of a request; its reply comes later. Nothing changes by
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not clear what is meant: answered with 400.
+    fn explain(
+        &self,
+        mode: Option<ListenerMode>,
+        call: ExplainCall,
+    ) -> Result<oneshot::Receiver<Result<Explanation, StoredError>>, String>;
 
     /// The modules of the configuration in force, in their order.
     fn modules(&self) -> Vec<ModuleReport>;
@@ -286,6 +305,7 @@ fn router(control: Arc<dyn Control>, dashboard: &Arc<Dashboard>, is_public: bool
         .route("/config", get(config))
         .route("/cluster", get(cluster::cluster))
         .route("/route", get(cluster::route))
+        .route("/explain", get(explain::explain))
         .route("/modules", get(modules_report))
         .route("/top", get(top::top))
         .route("/misses", get(top::misses))

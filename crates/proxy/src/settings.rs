@@ -307,6 +307,11 @@ impl Settings {
         self.targeted.iter().find_map(|list| list.name(decided_by))
     }
 
+    /// Whether a field of this name is read in place of Cache-Control, on listeners of any mode.
+    pub(crate) fn is_targeted(&self, name: &str) -> bool {
+        self.targeted.iter().any(|list| list.contains(name))
+    }
+
     /// The fields that decide in place of Cache-Control on listeners of `mode`.
     pub(crate) fn targeted(&self, mode: Mode) -> &Arc<TargetedFields> {
         &self.targeted[usize::from(mode == Mode::Forward)]

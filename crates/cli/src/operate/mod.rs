@@ -1,5 +1,5 @@
 //! `weir purge`, `weir reload`, `weir modules`, `weir cluster`, `weir drain`, `weir route`, `weir
-//! stored` and `weir top`: commands to a proxy that runs, over its admin interface.
+//! explain`, `weir stored` and `weir top`: commands to a proxy that runs, over its admin interface.
 //!
 //! Where that is, and what token it requires, is found in this order: what the flags say; the
 //! config file that `--config` names; the one proxy that runs for this user on this machine, which
@@ -7,6 +7,7 @@
 
 mod client;
 mod cluster;
+mod explain;
 mod find;
 mod modules;
 mod no_reply;
@@ -20,6 +21,7 @@ use find::AdminEndpoint;
 use weir_proxy::admin::BOTH_MODES;
 
 pub(crate) use cluster::{ClusterFlags, DrainFlags, RouteFlags, cluster, drain, route};
+pub(crate) use explain::{ExplainFlags, explain};
 pub(crate) use find::{AdminFlags, reachable};
 pub(crate) use modules::{ModulesFlags, modules};
 pub(crate) use running::{RunFile, Running};

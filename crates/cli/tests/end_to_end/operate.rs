@@ -1,6 +1,7 @@
 //! `weir purge`, `weir reload`, `weir drain` and `weir modules` beside a proxy that runs.
 
 mod admin_address;
+mod explain;
 mod top;
 
 use crate::support::{Config, Nginx, Weir};

@@ -24,11 +24,12 @@ pub(super) struct Guard {
 }
 
 /// What tells who reads what: from another machine it needs the token.
-const NAMING: [&str; 2] = ["/misses", "/top"];
+const NAMING: [&str; 3] = ["/explain", "/misses", "/top"];
 
 /// What no page of another origin may ask for: what names something, and what has few places.
-const OF_OUR_PAGE: [&str; 6] = [
+const OF_OUR_PAGE: [&str; 7] = [
     "/events",
+    "/explain",
     "/history",
     "/live",
     "/misses",
@@ -78,6 +79,11 @@ enum Challenge {
     Missing,
     /// It presents another, or several.
     Wrong,
+}
+
+/// Whether a request has the token, or none is needed to read what is stored for users.
+pub(super) fn may_see_values(headers: &HeaderMap, token: Option<&Token>) -> bool {
+    challenge(Needs::Token, &Method::GET, headers, token).is_none()
 }
 
 /// What needs the token.

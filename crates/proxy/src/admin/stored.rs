@@ -121,7 +121,9 @@ impl Parameters {
                         .map_err(|error| format!("fresh_for: {error}"))?;
                     parameters.fresh_for = Some(time.as_duration());
                 }
-                Some(("field", field)) => parameters.add_field(field)?,
+                Some(("field", field)) => {
+                    add_field(&mut parameters.fields, field, may_select)?;
+                }
                 _ => {
                     return Err(format!(
                         "unexpected `{first}`: use mode, fresh_for, field, and url last"
@@ -136,34 +138,38 @@ impl Parameters {
         parameters.url = purge::url(Some(rest), None, b"")?;
         Ok(parameters)
     }
+}
 
-    /// Adds a field line in its encoded form, `Name:%20value`.
-    fn add_field(&mut self, encoded: &str) -> Result<(), String> {
-        let line = purge::decode(encoded)?;
-        let shown = String::from_utf8_lossy(&line);
-        let shown = shown.escape_debug();
-        if line.len() > FIELD_BYTES_MAX {
-            return Err(format!("a field has more than {FIELD_BYTES_MAX} bytes"));
-        }
-        if self.fields.iter().count() >= FIELDS_MAX {
-            return Err(format!("there are more than {FIELDS_MAX} fields"));
-        }
-        let mut parts = line.splitn(2, |byte| *byte == b':');
-        let (name, value) = (parts.next().unwrap_or_default(), parts.next());
-        let name = str::from_utf8(name).unwrap_or_default();
-        let Some(value) = value else {
-            return Err(format!(
-                "`{shown}` is no field: write a name, a colon and a value, such as `Accept-Encoding: br`"
-            ));
-        };
-        if !may_select(name) {
-            return Err(format!(
-                "`{name}` selects no stored response: fields with credentials, conditions and ranges are refused"
-            ));
-        }
-        let added = self.fields.add(name, value.trim_ascii());
-        added.map_err(|error| format!("`{shown}` is no field that can be named: {error}"))
+/// Adds a field line in its encoded form, `Name:%20value`, if a field of this name `may_be` one.
+pub(super) fn add_field(
+    fields: &mut Fields,
+    encoded: &str,
+    may_be: impl Fn(&str) -> bool,
+) -> Result<(), String> {
+    let line = purge::decode(encoded)?;
+    let shown = String::from_utf8_lossy(&line);
+    let shown = shown.escape_debug();
+    if line.len() > FIELD_BYTES_MAX {
+        return Err(format!("a field has more than {FIELD_BYTES_MAX} bytes"));
     }
+    if fields.iter().count() >= FIELDS_MAX {
+        return Err(format!("there are more than {FIELDS_MAX} fields"));
+    }
+    let mut parts = line.splitn(2, |byte| *byte == b':');
+    let (name, value) = (parts.next().unwrap_or_default(), parts.next());
+    let name = str::from_utf8(name).unwrap_or_default();
+    let Some(value) = value else {
+        return Err(format!(
+            "`{shown}` is no field: write a name, a colon and a value, such as `Accept-Encoding: br`"
+        ));
+    };
+    if !may_be(name) {
+        return Err(format!(
+            "`{name}` selects no stored response: fields with credentials, conditions and ranges are refused"
+        ));
+    }
+    let added = fields.add(name, value.trim_ascii());
+    added.map_err(|error| format!("`{shown}` is no field that can be named: {error}"))
 }
 
 /// `POST /stored/{word}`.
@@ -332,7 +338,7 @@ fn describe(info: &StoredInfo) -> String {
     said
 }
 
-fn failed(error: StoredError) -> Response {
+pub(super) fn failed(error: StoredError) -> Response {
     let status = match error {
         StoredError::BadTarget | StoredError::BadResponse => StatusCode::BAD_REQUEST,
         StoredError::NotStored => StatusCode::NOT_FOUND,

@@ -88,6 +88,14 @@ impl Control for Fake {
         Err("there is no store".into())
     }
 
+    fn explain(
+        &self,
+        _: Option<ListenerMode>,
+        _: ExplainCall,
+    ) -> Result<oneshot::Receiver<Result<Explanation, StoredError>>, String> {
+        Err("there is no store".into())
+    }
+
     fn reload(&self) -> Result<String, String> {
         let gate = self.gate.lock().expect("no panic").take();
         if let Some(gate) = gate {

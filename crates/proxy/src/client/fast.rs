@@ -5,15 +5,18 @@
 //! ([`with_modules`]) as long as they wait for nothing.
 
 mod answer;
+mod preview;
+mod steps;
 mod with_rules;
 
 pub(super) use self::answer::{MadeResponse, finish};
+pub(crate) use self::preview::RefusedPreview;
+pub(crate) use self::steps::{found, judge_found, missing, plan_of, start};
 
 use self::answer::{refuse, serve};
 use self::with_rules::ChangedHead;
 use super::peer_listener::{NodeRequest, PeerSeal};
 use super::with_modules;
-use crate::cache::chosen::ChosenResponse;
 use crate::cache::variants::{self, Choice};
 use crate::cluster::Maker;
 use crate::config::Mode;
@@ -28,7 +31,7 @@ use crate::request::judge::{JudgeRules, ReceivedRequest};
 use crate::request::max_forwards;
 use crate::request::vary::{SelectingFields, forwarded_key, selecting_digest};
 use crate::request::who_asked::{WhoAsked, without_claims};
-use crate::send::heads::{self, ServedForm};
+use crate::send::heads;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::rc::Rc;
@@ -37,12 +40,9 @@ use std::time::Instant;
 use weir_net::http::ClientStream;
 use weir_policy::extension::ModuleSet;
 use weir_policy::rule::{Bits, Reuse, Values};
-use weir_policy::transaction::Covers;
-use weir_policy::{
-    Command, Commands, Digest, Event, Missing, Now, Phase, StoredFacts, Transaction,
-};
-use weir_semantics::{FieldLine, Form, Method, RequestFacts};
-use weir_store::{ExpectedResponse, LookupResult, StoredResponse};
+use weir_policy::{Command, Digest, Now, Phase, Transaction};
+use weir_semantics::{Form, Method, RequestFacts};
+use weir_store::{LookupResult, StoredResponse};
 use weir_wire::{BodyLength, LineBuffer, Progress, RequestHead, parse_request};
 
 /// What became of the front of the input.
@@ -539,14 +539,7 @@ pub(super) fn choose(
     }
     let store = &worker.shared.store;
     let key = request.key(store.secret());
-    if choice.bypass {
-        tx.bypass_by_rule();
-    }
-    if choice.is_rekeyed {
-        tx.rekey_by_rule();
-    }
-    let unshared = choice.bypass || !settings.config.cache.enabled || !request.is_shareable();
-    let commands = tx.handle(now, &settings.rules, Event::Request { unshared });
+    let commands = start(&mut tx, settings, now, choice, request.is_shareable());
     if commands.first() != Some(Command::LookUp) {
         return (tx, plan_of(&commands), key);
     }
@@ -596,100 +589,6 @@ fn reuse_for(
     let target = (target.host.as_bytes(), target.path_and_query);
     let mode = receiver.client.listener.mode;
     reuse_of(receiver.settings, mode, target, response)
-}
-
-/// Steps the transaction with the stored response that was found; `reuse` says how rules of the
-/// operator have it used. If it must be validated or completed, the response to that is expected
-/// from now on. Inlined as [`choose`] is.
-#[inline(always)]
-pub(crate) fn found(
-    tx: &mut Transaction,
-    settings: &Settings,
-    (now, reuse): (Now, Reuse),
-    fields: &[FieldLine<'_>],
-    response: Arc<StoredResponse>,
-    expect: impl FnOnce(&Arc<StoredResponse>) -> ExpectedResponse,
-) -> Plan {
-    if !response.body.is_in_memory() {
-        tx.found_on_disk();
-    }
-    let facts = &settings.facts_now(tx, &response.facts);
-    let by_rule;
-    let facts: &StoredFacts = if reuse.is_none() {
-        facts
-    } else {
-        by_rule = reuse.of(facts);
-        &by_rule
-    };
-    let event = if response.body.is_whole() {
-        Event::Found(facts)
-    } else {
-        Event::FoundPart(facts, covers(tx.request(), fields, &response, now))
-    };
-    let commands = tx.handle(now, &settings.rules, event);
-    match commands.first() {
-        Some(Command::Serve(serving)) => {
-            let mut all = commands.iter();
-            let refreshes = all.any(|command| command == Command::RefreshInBackground);
-            Plan::Serve {
-                serving,
-                refresh: refreshes.then(|| Box::new(expect(&response))),
-                response,
-            }
-        }
-        Some(Command::Forward(forwarding)) => Plan::Forward {
-            forwarding,
-            stored: Some(Box::new(ChosenResponse {
-                expected: expect(&response),
-                response,
-            })),
-        },
-        _ => Plan::Answer(Answer::only_if_cached()),
-    }
-}
-
-/// Steps the transaction with that nothing was found.
-pub(crate) fn missing(
-    tx: &mut Transaction,
-    settings: &Settings,
-    now: Now,
-    missing: Missing,
-) -> Plan {
-    let commands = tx.handle(now, &settings.rules, Event::Missing(missing));
-    plan_of(&commands)
-}
-
-/// How the request is answered where nothing was found.
-pub(crate) fn plan_of(commands: &Commands) -> Plan {
-    match commands.first() {
-        Some(Command::Forward(forwarding)) => Plan::Forward {
-            forwarding,
-            stored: None,
-        },
-        _ => Plan::Answer(Answer::only_if_cached()),
-    }
-}
-
-/// Whether a stored part holds the requested range (RFC 9111 §3.3).
-fn covers(
-    facts: &RequestFacts,
-    fields: &[FieldLine<'_>],
-    part: &StoredResponse,
-    now: Now,
-) -> Covers {
-    let form = ServedForm::of(facts, fields, part, now.wall);
-    let has_content = matches!(
-        form,
-        ServedForm::Whole | ServedForm::Unsized | ServedForm::Part(_) | ServedForm::Unsatisfiable
-    );
-    // without the complete length the requested range is not known
-    if has_content && part.complete_length().is_none() {
-        return Covers::Lacking;
-    }
-    match form.span(part) {
-        Some(span) if !part.body.holds(span) => Covers::Lacking,
-        _ => Covers::Wanted,
-    }
 }
 
 /// An OPTIONS that is not forwarded: Max-Forwards is 0, or it is for the forward proxy as a whole.

@@ -162,6 +162,17 @@ impl NextHop {
         }
     }
 
+    /// Whether the rules allow the address that a request of a forward proxy names, where no parent
+    /// is asked in its place. That of a name is judged when it is resolved.
+    pub(crate) fn check_origin(exchange: &RequestState) -> Result<(), Answer> {
+        let is_origin =
+            exchange.request.mode == Mode::Forward && exchange.settings.hierarchy.is_empty();
+        if is_origin {
+            Self::of_target(exchange, &exchange.worker)?;
+        }
+        Ok(())
+    }
+
     fn of_target(exchange: &RequestState, worker: &Worker) -> Result<Self, Answer> {
         let host = exchange.request.host;
         let bare = host.as_str().trim_start_matches('[').trim_end_matches(']');

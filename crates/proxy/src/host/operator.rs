@@ -1,6 +1,8 @@
 //! Calls of the operator about stored responses, on a worker.
 
 use super::stored::calls::{Caller, StoredCalls};
+use super::stored::explain::ExplainCall;
+use super::stored::explain::report::Explanation;
 use crate::admin::{StoredCall, StoredReply};
 use crate::worker::core::Worker;
 use std::rc::Rc;
@@ -18,6 +20,22 @@ pub(crate) fn begin(
     tokio::task::spawn_local(async move {
         let result = tokio::select! {
             result = run(&calls, call) => result,
+            () = reply.closed() => return,
+        };
+        let _ = reply.send(result);
+    });
+}
+
+/// Begins to find out what would become of a request, as [`begin`] does.
+pub(crate) fn explain(
+    worker: &Rc<Worker>,
+    call: ExplainCall,
+    mut reply: oneshot::Sender<Result<Explanation, StoredError>>,
+) {
+    let calls = StoredCalls::new(Rc::downgrade(worker), Caller::Operator);
+    tokio::task::spawn_local(async move {
+        let result = tokio::select! {
+            result = calls.explain(call) => result,
             () = reply.closed() => return,
         };
         let _ = reply.send(result);

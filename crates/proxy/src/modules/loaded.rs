@@ -231,6 +231,11 @@ impl LoadedModule {
         metrics.take(METRICS_MAX).collect()
     }
 
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     fn report(&self) -> ModuleReport {
         let is_open = self.breaker().is_open();
         let hooks = self.module.hooks();

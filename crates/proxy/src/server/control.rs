@@ -4,8 +4,8 @@ mod purging;
 mod reports;
 
 use crate::admin::{
-    self, BOTH_MODES, PurgeCall, PurgeFailure, PurgeReach, PurgeReport, StoredCall, StoredReply,
-    Token,
+    self, BOTH_MODES, ExplainCall, Explanation, PurgeCall, PurgeFailure, PurgeReach, PurgeReport,
+    StoredCall, StoredReply, Token,
 };
 use crate::cluster::purges::valid_since_file::ValidSinceFile;
 use crate::cluster::report::{ClusterReport, RouteReport};
@@ -435,6 +435,49 @@ impl Control {
         Ok(replied)
     }
 
+    /// Begins to find out what would become of a request, with what is stored for its target: at
+    /// listeners of `mode`, or where it is not given of the one mode that all have. Nothing changes
+    /// by it.
+    ///
+    /// # Errors
+    ///
+    /// There are listeners of both modes.
+    pub fn explain(
+        &self,
+        mode: Option<ListenerMode>,
+        mut call: ExplainCall,
+    ) -> Result<oneshot::Receiver<Result<Explanation, StoredError>>, String> {
+        let mode = mode.map_or_else(|| self.only_mode(), Ok)?;
+        call.target.mode = mode;
+        call.listener = self.listener_for(mode, call.listener.as_deref())?;
+        let (reply, replied) = oneshot::channel();
+        let begin = Box::new(move |worker: &_| operator::explain(worker, call, reply));
+        // if it is not handed over, the reply is that there is none
+        self.shared.jobs.hand_over(begin);
+        Ok(replied)
+    }
+
+    /// The listener of `mode` with this address as it is configured, or the first one.
+    fn listener_for(
+        &self,
+        mode: ListenerMode,
+        named: Option<&str>,
+    ) -> Result<Option<String>, String> {
+        let state = self.state();
+        let open = state.open.iter().map(|open| &open.configured);
+        let mut of_mode = open
+            .filter(|listener| listener.mode.mode().map(Into::into) == Some(mode))
+            .map(|listener| listener.address.to_string());
+        match named {
+            None => Ok(of_mode.next()),
+            Some(named) if of_mode.any(|address| address == named) => Ok(Some(named.to_owned())),
+            Some(named) => Err(format!(
+                "there is no listener `{}` of this mode; name it as `listener[].address` has it",
+                named.escape_debug()
+            )),
+        }
+    }
+
     /// The mode of all listeners.
     fn only_mode(&self) -> Result<ListenerMode, String> {
         let state = self.state();
@@ -540,6 +583,14 @@ impl admin::Control for Control {
         call: StoredCall,
     ) -> Result<oneshot::Receiver<Result<StoredReply, StoredError>>, String> {
         self.stored(mode, call)
+    }
+
+    fn explain(
+        &self,
+        mode: Option<ListenerMode>,
+        call: ExplainCall,
+    ) -> Result<oneshot::Receiver<Result<Explanation, StoredError>>, String> {
+        self.explain(mode, call)
     }
 
     fn reload(&self) -> Result<String, String> {

@@ -109,3 +109,24 @@ fn page_of_another_origin_is_not_told_what_is_read() {
     );
     assert_eq!(exchange(&admin, &rebound).0, 403);
 }
+
+#[test]
+fn explanation_needs_the_token_where_other_machines_reach_the_address() {
+    let (_folder, token) = token();
+    let with_token = || Fake {
+        token: Some(Arc::clone(&token)),
+        ..Fake::default()
+    };
+    let request = "GET /explain?url=http://a/ HTTP/1.1";
+    assert_eq!(of_public(with_token(), request).0, 401);
+    let head = format!("{request}\nAuthorization: Bearer 0123456789abcdef");
+    let (status, text) = of_public(with_token(), &head);
+    assert!(
+        status == 400 && text.contains("there is no store"),
+        "{text}"
+    );
+    let (admin, _fake) = start(with_token());
+    assert_eq!(ask(&admin, request).0, 400);
+    let page = format!("{request}\nSec-Fetch-Site: cross-site");
+    assert_eq!(ask(&admin, &page).0, 403);
+}

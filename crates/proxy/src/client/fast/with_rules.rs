@@ -120,6 +120,11 @@ impl ChangedHead {
         Ok(Some(Self { target, fields }))
     }
 
+    /// Whether its target is another one.
+    pub(super) const fn is_rekeyed(&self) -> bool {
+        self.target.is_some()
+    }
+
     pub(super) fn lines(&self) -> Vec<FieldLine<'_>> {
         let lines = self.fields.iter();
         lines
@@ -219,7 +224,7 @@ pub(super) fn take(
     let changed_head = changed.head(head, &lines);
     match receiver.judge(&changed_head) {
         Ok(mut judged) => {
-            this.is_rekeyed = changed.target.is_some();
+            this.is_rekeyed = changed.is_rekeyed();
             this.logged = Some(Box::new(Request::new(request, head)));
             this.choose((&changed_head, &mut judged, log), output)
         }

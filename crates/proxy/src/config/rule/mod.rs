@@ -32,6 +32,9 @@ use weir_semantics::DeltaSeconds;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rule {
+    /// The line of the configuration file in which it begins, from 1; absent if it is of none.
+    #[serde(skip)]
+    pub line: Option<u32>,
     /// What messages call it; absent for `rule-N`, by its place from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -470,6 +473,11 @@ fn specs(rules: &[Rule]) -> Result<(Vec<RuleSpec>, Vec<usize>), Invalid> {
         places.resize(specs.len(), index);
     }
     Ok((specs, places))
+}
+
+/// The table of each rule of [`compile`], by its place.
+pub(crate) fn places(rules: &[Rule]) -> Vec<usize> {
+    specs(rules).map_or_else(|_| Vec::new(), |(_, places)| places)
 }
 
 /// The path of a key of a rule; of `preset`, where the key is of one.

@@ -4,10 +4,11 @@
 //! A target is judged as that of a client's request, and requests to next hops are those of a
 //! validation in the background: destination rules, storing rules and the budget of background
 //! bytes hold. `calls` has the calls, `target` the request that one stands for, `lookup` what is
-//! stored for it, `listing` all that is stored for a target, `refetch` the requests, `injection`
-//! and `reading` content in pieces.
+//! stored for it, `listing` all that is stored for a target, `explain` what would become of a
+//! request, `refetch` the requests, `injection` and `reading` content in pieces.
 
 pub(crate) mod calls;
+pub(crate) mod explain;
 mod injection;
 pub(crate) mod listing;
 mod lookup;
