@@ -581,6 +581,18 @@ labels! {
         TooLarge = "too-large",
     }
 
+    /// What came of the login of a request.
+    LoginOutcome {
+        /// The user or the token is known.
+        Right = "right",
+        /// The request has no login.
+        Missing = "missing",
+        /// It has a wrong one.
+        Wrong = "wrong",
+        /// Too many were being verified.
+        Busy = "busy",
+    }
+
     /// What became of a new config.
     ReloadOutcome {
         /// It is in force.
@@ -650,6 +662,7 @@ mod tests {
         check::<Unrecorded>();
         check::<ModuleFault>();
         check::<ModuleRequestEnd>();
+        check::<LoginOutcome>();
         check::<ReloadOutcome>();
     }
 

@@ -6,9 +6,9 @@
 
 use crate::label::{
     Aborted, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome,
-    Joined, Label, Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason, PeerRefusal,
-    ReloadOutcome, RequestPhase, Reuse, RouteChoice, RuleDeviation, StatusClass, Supply,
-    Unrecorded, Verdict, WaitEnd, WaitReason,
+    Joined, Label, LoginOutcome, Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason,
+    PeerRefusal, ReloadOutcome, RequestPhase, Reuse, RouteChoice, RuleDeviation, StatusClass,
+    Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -463,6 +463,10 @@ table! {
     ModuleTicks, Counter, "weir_module_ticks_total", "calls";
     /// Lines of modules that were not written to the log, as there were too many.
     ModuleLinesDropped, Counter, "weir_module_log_dropped_total", "lines";
+
+    // --- logins of clients -----------------------------------------------------------------------
+    /// Requests on listeners that ask for a login (`[login]`), by what came of it.
+    Logins(outcome: LoginOutcome), Counter, "weir_logins_total", "requests";
 
     // --- rules of the operator -------------------------------------------------------------------
     /// Requests that a rule of the operator has denied (`rule[].deny`).

@@ -135,6 +135,8 @@ words! {
         Rule = "rule",
         /// The link to the next hop has spent its quota, and nothing usable is stored: 429 or 504.
         LinkSpent = "link-spent",
+        /// The client has not logged in to the proxy, or with a wrong password or token.
+        Login = "login",
     }
 }
 

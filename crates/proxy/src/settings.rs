@@ -4,6 +4,7 @@
 pub(crate) mod hierarchy;
 pub(crate) mod hooks;
 pub(crate) mod login;
+pub(crate) mod logins;
 pub(crate) mod rule_counts;
 
 use crate::cluster::report::CandidateReport;
@@ -13,6 +14,7 @@ use crate::modules::loaded::LoadedModules;
 use hierarchy::{Hierarchy, next_hop_row};
 use hooks::Hooks;
 use login::Login;
+use logins::Logins;
 use rule_counts::RuleCounts;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -70,6 +72,8 @@ pub(crate) struct Settings {
     targeted: [Arc<TargetedFields>; 2],
     /// Clients that may use forward listeners.
     pub(crate) clients: ClientRules,
+    /// Logins of clients of forward listeners, if these ask for one.
+    pub(crate) logins: Option<Arc<Logins>>,
     /// What is said of whom a request is forwarded for, by gateways and by forward proxies.
     forwarded: [Option<ForwardedRules>; 2],
     /// How connections to next hops are opened and waited for, and the addresses that a client of a
@@ -131,6 +135,7 @@ impl Settings {
                 allow: nets(&access.clients),
                 deny: nets(&access.deny_clients),
             },
+            logins: None,
             forwarded: [Mode::Gateway, Mode::Forward].map(|mode| config.forwarded.rules(mode)),
             peer_connections: Arc::new(ConnectionRules {
                 wait_limit: Duration::ZERO,
@@ -212,6 +217,11 @@ impl Settings {
             hierarchy: self.hierarchy.with_logins(logins, before),
             ..self
         }
+    }
+
+    /// The same with logins of clients.
+    pub(crate) fn with_client_logins(self, logins: Option<Arc<Logins>>) -> Self {
+        Self { logins, ..self }
     }
 
     /// The same with what `cluster.secret_file` holds: clients cannot choose targets that go to one

@@ -10,6 +10,8 @@ mod errors;
 mod forwarded;
 #[path = "safety/key.rs"]
 mod key;
+#[path = "safety/login.rs"]
+mod login;
 #[path = "safety/own_addresses.rs"]
 mod own_addresses;
 #[path = "safety/targeted.rs"]

@@ -27,6 +27,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use weir_measure::Metric;
 use weir_net::Deadline;
@@ -77,6 +78,8 @@ pub(crate) struct ClientConnection {
     /// Place among the connections that a drain wakes.
     sleeper: Option<usize>,
     exchange: Option<Box<RequestState>>,
+    /// Its login is being verified, for the request that `unread` begins with.
+    login: Option<Box<oneshot::Receiver<()>>>,
     /// The head of the request that it may be handed over with.
     head: Option<Box<[u8]>>,
     /// What is known of it if it was handed over to this node.
@@ -89,6 +92,8 @@ pub(crate) enum Turn {
     Close,
     /// A request that needs more than one pass.
     Exchange(Box<RequestState>),
+    /// A request that is to be taken again once a login is verified.
+    Login(Box<oneshot::Receiver<()>>),
 }
 
 /// Serves a connection until it ends. The client is made before the future is, which so holds it
@@ -118,6 +123,7 @@ pub(crate) fn serve(
         unsent: None,
         sleeper: None,
         exchange: None,
+        login: None,
         head: None,
         handed,
     };
@@ -125,6 +131,10 @@ pub(crate) fn serve(
         loop {
             match poll_fn(|cx| client.poll_turn(cx)).await {
                 Turn::Close => break,
+                Turn::Login(verified) => {
+                    // or not: what is known by then decides
+                    let _ = verified.await;
+                }
                 Turn::Exchange(mut exchange) => {
                     if let Some(head) = client.head.take()
                         && Box::pin(client.hand_over(&mut exchange, &head)).await
@@ -215,6 +225,9 @@ impl ClientConnection {
             if let Some(exchange) = self.exchange.take() {
                 return Poll::Ready(Turn::Exchange(exchange));
             }
+            if let Some(login) = self.login.take() {
+                return Poll::Ready(Turn::Login(login));
+            }
             if self.unread.is_empty() || self.head_began.is_some() {
                 match self.poll_read_more(cx) {
                     Poll::Pending => return self.poll_idle(cx),
@@ -277,6 +290,7 @@ impl ClientConnection {
                 client,
                 head_began: self.head_began.map(Instant::into_std),
                 node: None,
+                user: None,
                 peer_seal: None,
             };
             match fast::take(&receiver, input, &mut out, &mut served) {
@@ -290,22 +304,14 @@ impl ClientConnection {
                     partial = true;
                     break;
                 }
-                InputResult::Exchange {
-                    consumed,
-                    mut exchange,
-                } => {
-                    if settings.remembers_connections && self.listener.peers == ForPeers::No {
-                        let hops = self.hops.get_or_insert_default();
-                        exchange.client.remember(hops);
-                    }
-                    let connection = (self.handed.as_deref(), self.requests == 0);
-                    if hand_off::is_tried(&worker.shared.hand_offs, &settings, connection) {
-                        self.head = Some(rest[..consumed].into());
-                    }
-                    rest = &rest[consumed..];
-                    self.requests = self.requests.saturating_add(1);
+                InputResult::Login(waiting) => {
                     self.head_began = None;
-                    self.exchange = Some(exchange);
+                    self.login = Some(waiting);
+                    break;
+                }
+                InputResult::Exchange { consumed, exchange } => {
+                    self.begin_exchange(&settings, exchange, &rest[..consumed]);
+                    rest = &rest[consumed..];
                     break;
                 }
             }
@@ -338,6 +344,26 @@ impl ClientConnection {
         );
         worker.served.replace(served);
         shrink(&mut out);
+    }
+
+    /// A request with this head needs more than one pass.
+    fn begin_exchange(
+        &mut self,
+        settings: &Settings,
+        mut exchange: Box<RequestState>,
+        head: &[u8],
+    ) {
+        if settings.remembers_connections && self.listener.peers == ForPeers::No {
+            let hops = self.hops.get_or_insert_default();
+            exchange.client.remember(hops);
+        }
+        let connection = (self.handed.as_deref(), self.requests == 0);
+        if hand_off::is_tried(&self.worker.shared.hand_offs, settings, connection) {
+            self.head = Some(head.into());
+        }
+        self.requests = self.requests.saturating_add(1);
+        self.head_began = None;
+        self.exchange = Some(exchange);
     }
 
     /// `unread` begins with a head that is not whole: its time limit runs from its first byte on.

@@ -5,16 +5,18 @@
 //! ([`with_modules`]) as long as they wait for nothing.
 
 mod answer;
+mod for_store;
 mod preview;
 mod steps;
+mod with_login;
 mod with_rules;
 
 pub(super) use self::answer::{MadeResponse, finish};
+pub(crate) use self::for_store::for_store;
 pub(crate) use self::preview::RefusedPreview;
 pub(crate) use self::steps::{found, judge_found, missing, plan_of, start};
 
 use self::answer::{refuse, serve};
-use self::with_rules::ChangedHead;
 use super::peer_listener::{NodeRequest, PeerSeal};
 use super::with_modules;
 use crate::cache::variants::{self, Choice};
@@ -37,9 +39,10 @@ use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+use tokio::sync::oneshot;
 use weir_net::http::ClientStream;
 use weir_policy::extension::ModuleSet;
-use weir_policy::rule::{Bits, Reuse, Values};
+use weir_policy::rule::{Bits, Reuse};
 use weir_policy::{Command, Digest, Now, Phase, Transaction};
 use weir_semantics::{Form, Method, RequestFacts};
 use weir_store::{LookupResult, StoredResponse};
@@ -54,6 +57,9 @@ pub(crate) enum InputResult {
     },
     /// The head is not whole.
     Partial,
+    /// The login of the client is being verified; the request is to be taken again once that is
+    /// known.
+    Login(Box<oneshot::Receiver<()>>),
     /// The head was taken; the answer needs more.
     Exchange {
         /// Bytes of the input that the head took.
@@ -83,6 +89,8 @@ pub(crate) struct Receiver<'a> {
     pub(crate) head_began: Option<Instant>,
     /// The node that the request names at a peer listener.
     pub(crate) node: Option<&'a NodeRequest<'a>>,
+    /// The user who has logged in, once that is known.
+    pub(crate) user: Option<&'a Arc<str>>,
     /// What a response at once ends with for another node of the cluster; `None` for a client.
     pub(crate) peer_seal: Option<&'a PeerSeal>,
 }
@@ -95,7 +103,7 @@ impl Receiver<'_> {
             access_log: shared.access_log.is_on(),
             recorder: shared.record.is_some(),
         };
-        RequestLog::new(started, head_bytes, readers)
+        RequestLog::new(started, head_bytes, readers).of_user(self.user)
     }
 
     /// The state of a request that needs more than one pass.
@@ -164,7 +172,11 @@ pub(crate) fn take(
     };
     let received = (&head, consumed, started);
     if receiver.client.listener.peers == ForPeers::No {
-        return take_head(receiver, received, Input { bytes: input, at }, out, served);
+        let input = Input { bytes: input, at };
+        if receiver.client.listener.mode == Mode::Forward && settings.logins.is_some() {
+            return with_login::take(receiver, received, input, out, served);
+        }
+        return take_head(receiver, received, input, out, served);
     }
     let node = NodeRequest::of(settings, &head);
     let receiver = &Receiver {
@@ -382,6 +394,7 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
         client: client.facts(),
         head_began: None,
         node: None,
+        user: None,
         peer_seal: None,
     };
     let changed = match module_calls::request_received(Some(stream), exchange).await {
@@ -460,53 +473,6 @@ pub(crate) fn begin(
         log.reach(Phase::Choose);
     }
     Ok(receiver.exchange(Request::new(&request, head), decided, log))
-}
-
-/// The state of a GET without a client, which is for the store alone. Nothing is chosen for it yet,
-/// and no module has it.
-///
-/// # Errors
-///
-/// The answer that a client would get.
-pub(crate) fn for_store(
-    receiver: &Receiver<'_>,
-    head: &RequestHead<'_, '_>,
-) -> Result<Box<RequestState>, Answer> {
-    let listener = receiver.client.listener;
-    let rules = JudgeRules {
-        settings: receiver.settings,
-        mode: listener.mode,
-        default: &listener.default,
-        client: None,
-    };
-    let request = ReceivedRequest::judge(head, &rules)?;
-    let matched = with_rules::rules_for_store(receiver, &request.target);
-    let outcome = receiver.settings.operator_rules.outcome(matched);
-    let target = &request.target;
-    let values = Values::new(None, target.host.as_str(), target.path_and_query);
-    let changed = ChangedHead::of(&outcome, head, &request, &values);
-    let Some(changed) = changed.map_err(Answer::unchanged_by_rule)? else {
-        return Ok(state_for_store(receiver, &request, head, matched));
-    };
-    let lines = changed.lines();
-    let head = changed.head(head, &lines);
-    let request = ReceivedRequest::judge(&head, &rules)?;
-    Ok(state_for_store(receiver, &request, &head, matched))
-}
-
-fn state_for_store(
-    receiver: &Receiver<'_>,
-    request: &ReceivedRequest<'_>,
-    head: &RequestHead<'_, '_>,
-    rules: Bits,
-) -> Box<RequestState> {
-    let key = request.key(receiver.worker.shared.store.secret());
-    let tx = Transaction::new(request.facts, receiver.worker.now());
-    let decided = (tx, Plan::Judge, key);
-    let request = Request::new(request, head);
-    let mut exchange = receiver.exchange(request, decided, RequestLog::unread());
-    exchange.operator_rules = rules;
-    exchange
 }
 
 /// A response in memory that is copied behind its head, for a request without content that must be

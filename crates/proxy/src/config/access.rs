@@ -1,6 +1,7 @@
 //! Clients that may use forward listeners, and destinations that these may reach.
 
 pub(crate) mod forwarded;
+pub(crate) mod login;
 
 use crate::config::listener::{Listener, ListenerKind};
 use crate::config::setting::invalid::Invalid;

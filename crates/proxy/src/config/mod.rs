@@ -23,6 +23,7 @@ mod values;
 
 pub use access::Access;
 pub use access::forwarded::Forwarded;
+pub use access::login::Login;
 pub use admin::{Admin, HistoryPlace, TopClients, TopQueries};
 pub use cache::{Cache, Pseudonym};
 
@@ -104,6 +105,8 @@ pub struct Config {
     pub limits: Limits,
     /// Clients that may connect, and destinations that may be reached.
     pub access: Access,
+    /// Logins of clients.
+    pub login: Login,
     /// What next hops are told of clients.
     pub forwarded: Forwarded,
     /// How names are resolved.
@@ -127,6 +130,7 @@ impl Config {
         self.fetch.check_ranges()?;
         self.limits.check_ranges()?;
         self.access.check_ranges()?;
+        self.login.check_ranges()?;
         self.forwarded.check_ranges()?;
         self.dns.check_ranges()?;
         self.log.check_ranges()?;
@@ -145,6 +149,7 @@ impl Config {
         fetch::check(&self.fetch)?;
         limits::check(&self.limits)?;
         access::check(&self.access, &self.listeners)?;
+        access::login::check(&self.login, &self.listeners)?;
         access::forwarded::check(&self.forwarded)?;
         dns::check(&self.dns)
     }
@@ -211,6 +216,7 @@ impl Default for Config {
             fetch: Fetch::default(),
             limits: Limits::default(),
             access: Access::default(),
+            login: Login::default(),
             forwarded: Forwarded::default(),
             dns: Dns::default(),
             log: Log::default(),
@@ -241,6 +247,7 @@ pub fn settings() -> Vec<Setting> {
     settings.extend(Fetch::settings());
     settings.extend(Limits::settings());
     settings.extend(Access::settings());
+    settings.extend(Login::settings());
     settings.extend(Forwarded::settings());
     settings.extend(Dns::settings());
     settings.extend(Log::settings());

@@ -113,6 +113,8 @@ pub(crate) struct RequestLog {
     pub(super) end: End,
     /// `Content-Type` of the response, for the access log.
     pub(super) content_type: Box<[u8]>,
+    /// The user who has logged in to the proxy.
+    pub(super) user: Option<Arc<str>>,
     /// What only a recorder reads, of a request that left the fast path.
     pub(super) details: Option<Box<RecordDetails>>,
 }
@@ -151,6 +153,7 @@ impl RequestLog {
             error: None,
             end: End::Whole,
             content_type: Box::default(),
+            user: None,
             details: None,
         }
     }
@@ -191,9 +194,18 @@ impl RequestLog {
     pub(crate) fn take(&mut self) -> Self {
         Self {
             content_type: std::mem::take(&mut self.content_type),
+            user: self.user.take(),
             details: self.details.take(),
             link: self.link.take(),
             ..*self
+        }
+    }
+
+    /// The same of a request of a user who has logged in to the proxy.
+    pub(crate) fn of_user(self, user: Option<&Arc<str>>) -> Self {
+        Self {
+            user: user.cloned(),
+            ..self
         }
     }
 

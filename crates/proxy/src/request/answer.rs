@@ -163,6 +163,22 @@ impl Answer {
         }
     }
 
+    /// 407: the client has to log in to the proxy, or has failed to. The connection `closes` as
+    /// that of a denied request does.
+    pub(crate) fn login_required(text: &str, closes: bool) -> Self {
+        Self {
+            status: 407,
+            reason: AnswerReason {
+                error: ProxyError::HttpRequestDenied,
+                text: text.into(),
+                refused: RefuseReason::Login,
+                spent: None,
+            },
+            close: closes,
+            phrase: None,
+        }
+    }
+
     /// 400: a rule of the operator cannot change the head of the request.
     pub(crate) fn unchanged_by_rule(error: ChangeError) -> Self {
         let text = format!("a rule of this proxy cannot change the head: {error}");
@@ -271,6 +287,9 @@ impl Answer {
                 b"GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH",
             );
         }
+        if let Some(logins) = settings.logins.as_ref().filter(|_| self.status == 407) {
+            out.extend_from_slice(logins.challenge());
+        }
         if self.status == 503 {
             write::field(out, "Retry-After", b"1");
         }
@@ -342,6 +361,7 @@ pub(crate) const fn reason_phrase(status: u16) -> &'static str {
         400 => "Bad Request",
         403 => "Forbidden",
         405 => "Method Not Allowed",
+        407 => "Proxy Authentication Required",
         408 => "Request Timeout",
         412 => "Precondition Failed",
         416 => "Range Not Satisfiable",

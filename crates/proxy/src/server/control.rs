@@ -17,7 +17,8 @@ use crate::modules::report::ModuleReport;
 use crate::server::advice;
 use crate::server::purge_log::FollowedLog;
 use crate::server::run::{
-    Describe, Reload, StartError, clients_max, read_cluster_secret, read_logins, read_token,
+    Describe, Reload, StartError, clients_max, read_client_logins, read_cluster_secret,
+    read_logins, read_token,
 };
 use crate::server::until_restart;
 use crate::settings::Settings;
@@ -327,6 +328,7 @@ impl Control {
         let (config, notes) = until_restart::keep(&self.state().config, config);
         let cluster_secret = read_cluster_secret(&config).map_err(|error| error.to_string())?;
         let logins = read_logins(&config).map_err(|error| error.to_string())?;
+        let client_logins = read_client_logins(&config).map_err(|error| error.to_string())?;
         let modules = LoadedModules::load(&config, &self.shared.module_kinds);
         let modules = modules.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
         let links = self.shared.links.prepare(&config);
@@ -342,6 +344,7 @@ impl Control {
             .with_modules(modules.logging_to(&self.shared.module_log))
             .with_membership(&before.membership)
             .with_logins(logins, Some((now, &before)))
+            .with_client_logins(client_logins)
             .continuing_rule_counts(&before)
             .with_cluster_secret(&cluster_secret);
         settings.keep_health(now, &before);

@@ -47,6 +47,7 @@ fn left_under(connection: &Connection, settings: Settings) -> Option<(Phases, Pl
         },
         head_began: None,
         node: None,
+        user: None,
         peer_seal: None,
     };
     let origin = connection.origin;
@@ -65,7 +66,7 @@ fn left_under(connection: &Connection, settings: Settings) -> Option<(Phases, Pl
             assert!(out.is_empty() && served.is_empty());
             Some((exchange.log.reached(), exchange.plan))
         }
-        InputResult::Partial => panic!("the head is whole"),
+        InputResult::Partial | InputResult::Login(_) => panic!("the head is whole"),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::admin::Token;
 use crate::config::{Config, Invalid, MembersSource, TokenFile};
 use crate::server::advice;
 use crate::server::disk_tier::own_bytes;
-use crate::server::run::{read_login, worker_count};
+use crate::server::run::{read_client_logins, read_login, worker_count};
 use crate::server::secret_file::SecretFile;
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
@@ -307,6 +307,11 @@ pub fn try_places(config: &Config) -> Vec<Unusable> {
             cause: io::Error::other(cause),
         });
     }
+    all.extend(read_client_logins(config).err().map(|error| Unusable {
+        what: error.what.trim_start_matches("use ").to_owned(),
+        cause: error.cause,
+        hint: Some("`login.users_file` and `login.tokens_file` have mode 0600".to_owned()),
+    }));
     for (index, parent) in config.parents.iter().enumerate() {
         let Some(path) = parent.login_file.path() else {
             continue;

@@ -87,6 +87,7 @@ impl Connection {
             },
             head_began: None,
             node: None,
+            user: None,
             peer_seal: None,
         };
         let Ok(exchange) = fast::begin(&receiver, &head) else {

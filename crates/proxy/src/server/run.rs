@@ -22,6 +22,7 @@ use crate::server::secret_file::SecretFile;
 use crate::settings::Settings;
 use crate::settings::hooks::Hooks;
 use crate::settings::login::Login;
+use crate::settings::logins::{FILE_BYTES_MAX, Logins, Tokens, Users};
 use crate::worker::client_rate::ClientRates;
 use crate::worker::core::Worker;
 use crate::worker::demand::{Background, Popularity, Refreshes};
@@ -334,6 +335,7 @@ pub(super) fn share(
         .with_modules(modules)
         .with_membership(&membership)
         .with_logins(read_logins(config)?, None)
+        .with_client_logins(read_client_logins(config)?)
         .with_cluster_secret(&cluster_secret);
     let network = Network::new(NetworkSettings {
         workers,
@@ -449,6 +451,40 @@ pub(crate) fn read_logins(config: &Config) -> Result<Vec<Option<Login>>, StartEr
         login.transpose()
     });
     logins.collect()
+}
+
+/// The logins of clients, in the files of the configuration; `None` if clients need none.
+pub(crate) fn read_client_logins(config: &Config) -> Result<Option<Arc<Logins>>, StartError> {
+    let login = &config.login;
+    if !login.is_asked() {
+        return Ok(None);
+    }
+    let failed = |what: &str, path: &Path, cause| StartError {
+        hint: None,
+        what: format!("use the {what} in `{}`", path.display()),
+        cause,
+    };
+    let users = login.users_file.path().map(|path| {
+        let users = read_private_text(path)
+            .and_then(|text| Users::of_text(&text).map_err(io::Error::other));
+        users.map_err(|cause| failed("users", path, cause))
+    });
+    let tokens = login.tokens_file.path().map(|path| {
+        let tokens = read_private_text(path)
+            .and_then(|text| Tokens::of_text(&text).map_err(io::Error::other));
+        tokens.map_err(|cause| failed("tokens", path, cause))
+    });
+    let (users, tokens) = (users.transpose()?, tokens.transpose()?);
+    let logins = Logins::new(
+        users.unwrap_or_default(),
+        tokens.unwrap_or_default(),
+        &login.realm,
+    );
+    Ok(Some(Arc::new(logins)))
+}
+
+fn read_private_text(path: &Path) -> io::Result<Vec<u8>> {
+    read_private(path, FILE_BYTES_MAX).map_err(io::Error::other)
 }
 
 /// The login in a file.

@@ -34,8 +34,8 @@ words! {
         /// LF into a value (response splitting, RFC 9112 §11.1): what follows it must not reach
         /// other users.
         LineEnds = "line-ends",
-        /// The status needs understanding, by itself (304) or by `must-understand`, and we have
-        /// none of it.
+        /// The status needs understanding, by itself (304, 407) or by `must-understand`, and we
+        /// have none of it.
         StatusNotUnderstood = "status-not-understood",
         /// The response says `no-store`.
         ResponseNoStore = "response-no-store",
@@ -73,7 +73,8 @@ impl core::error::Error for NotStorable {}
 pub const fn storable(req: &RequestFacts, res: &ResponseFacts) -> Result<(), NotStorable> {
     let directives = &res.directives;
     let understood = is_understood(res.status);
-    let needs_understanding = directives.must_understand || res.status == 304;
+    // a 407 is for the connection to one proxy (RFC 9110 §11.7.1)
+    let needs_understanding = directives.must_understand || matches!(res.status, 304 | 407);
     // RFC 9111 §5.2.2.3: a cache that understands the status disregards the no-store that is there
     // for all others
     let no_store = directives.no_store && !(directives.must_understand && understood);

@@ -74,6 +74,7 @@ pub(super) fn exchange(
         },
         head_began: None,
         node: None,
+        user: None,
         peer_seal: None,
     };
     let head = RequestHead {

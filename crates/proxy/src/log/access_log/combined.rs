@@ -1,4 +1,4 @@
-//! The common log format with referer and user agent: `client - - [date] "request line" status
+//! The common log format with referer and user agent: `client - user [date] "request line" status
 //! bytes "referer" "agent"`.
 
 use super::entry::Entry;
@@ -11,7 +11,9 @@ const TEXT_BYTES_MAX: usize = 1 << 10;
 
 pub(super) fn write(entry: &Entry<'_>, stamp: &Stamp, line: &mut Vec<u8>) {
     escape::ip(entry.client.ip(), line);
-    line.extend_from_slice(b" - - [");
+    line.extend_from_slice(b" - ");
+    escape::word(escape::cut(entry.user(), TEXT_BYTES_MAX), line);
+    line.extend_from_slice(b" [");
     line.extend_from_slice(stamp.clf());
     line.extend_from_slice(b"] \"");
     escape::quoted(

@@ -94,6 +94,11 @@ impl Entry<'_> {
         self.log.from_next_hop_bytes + self.log.fetched_bytes
     }
 
+    /// The user who has logged in to the proxy; empty without a login.
+    pub(super) fn user(&self) -> &[u8] {
+        self.log.user.as_deref().unwrap_or_default().as_bytes()
+    }
+
     /// From the first byte of the request to the end of its head, microseconds.
     pub(super) fn head_us(&self) -> u64 {
         self.log.reached_us(Phase::RequestHead).unwrap_or(0)

@@ -38,7 +38,10 @@ pub(super) fn write(entry: &Entry<'_>, line: &mut Vec<u8>) {
         escape::cut(entry.request.target.as_bytes(), TARGET_BYTES_MAX),
         line,
     );
-    line.extend_from_slice(b" - ");
+    line.push(b' ');
+    // an empty one is `-`
+    escape::word(escape::cut(entry.user(), TEXT_BYTES_MAX), line);
+    line.push(b' ');
     match entry.log.next_hop {
         Some(address) => {
             let code = entry.log.proxy.map(LoggedProxy::squid_code);

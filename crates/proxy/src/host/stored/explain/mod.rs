@@ -99,6 +99,7 @@ async fn explain(context: &CallContext, call: &ExplainCall) -> Result<Explanatio
         },
         head_began: None,
         node: None,
+        user: None,
         peer_seal: None,
     };
     let head = RequestHead {
