@@ -32,16 +32,21 @@ function fill(node, attributes, children) {
 function scaled(value, units, base) {
   let unit = 0;
   while (value >= base * 0.9995 && unit + 1 < units.length) { value /= base; unit += 1; }
-  const digits = value >= 100 || unit === 0 && Number.isInteger(value) ? 0 : value >= 10 ? 1 : 2;
-  return value.toFixed(digits) + "\u00a0" + units[unit];
+  const text = unit === 0 || value >= 100 ? short(value) : value.toFixed(value >= 10 ? 1 : 2);
+  return text + "\u00a0" + units[unit];
+}
+// a small site has a request in half a minute, and that is not none
+function short(value) {
+  if (value >= 100 || Number.isInteger(value)) return Math.round(value).toLocaleString("en");
+  if (value >= 1) return value.toFixed(value >= 10 ? 1 : 2);
+  return value < 0.001 ? "<0.001" : String(Number(value.toPrecision(2)));
 }
 const bytes = (value) => scaled(value, ["B", "kB", "MB", "GB", "TB", "PB"], 1000);
 const rate = (value) => bytes(value) + "/s";
 const micro = (value) => scaled(value, ["µs", "ms", "s"], 1000);
 const share = (value) => (100 * value).toFixed(1) + "\u00a0%";
 function count(value) {
-  return value >= 1e6 ? scaled(value / 1e6, ["M", "G", "T"], 1000)
-    : value >= 100 || Number.isInteger(value) ? Math.round(value).toLocaleString("en") : value.toFixed(1);
+  return value >= 1e6 ? scaled(value / 1e6, ["M", "G", "T"], 1000) : short(value);
 }
 const known = (value, format) => value === null || Number.isNaN(value) ? "–" : format(value);
 function clock(at, step) {
@@ -158,7 +163,8 @@ class Chart {
     this.read(range, now);
     const all = this.columns.flat().filter(Boolean);
     const { format, log } = this.spec;
-    const top = this.spec.most || nice(Math.max(1, ...all.map((one) => one.most)), log);
+    const most = Math.max(0, ...all.map((one) => one.most));
+    const top = this.spec.most || nice(log ? Math.max(1, most) : most || 1, log);
     const low = log ? Math.max(1, 10 ** Math.floor(Math.log10(Math.max(1, Math.min(...all.map((one) => one.least), top / 10))))) : 0;
     const y = (value) => {
       const part = log ? Math.log(Math.max(value, low) / low) / Math.log(top / low) : value / top;
@@ -290,6 +296,20 @@ function name(text) {
     make("summary", null, make("bdi", null, signs.slice(0, NAME_SIGNS).join("") + "…")), make("bdi", null, text));
 }
 const cell = (text, kind) => make("td", kind ? { class: kind } : null, text);
+// puts rows into a table; where there is no room side by side, each value has the title of its column,
+// and the roles say what the display hides
+function list(id, rows) {
+  const body = $(id), table = body.parentNode;
+  const titles = Array.from(table.tHead.rows[0].cells, (one) => one.textContent);
+  for (const row of rows) {
+    row.setAttribute("role", "row");
+    Array.from(row.cells).forEach((one, index) => {
+      one.setAttribute("role", one.tagName === "TH" ? "rowheader" : "cell");
+      if (index) one.dataset.title = titles[index];
+    });
+  }
+  body.replaceChildren(...rows);
+}
 const empty = (columns, text) => make("tr", null, make("td", { colspan: columns, class: "text" }, text));
 
 function savings(label, of) {
@@ -305,10 +325,10 @@ function showSavings(now) {
   const midnight = new Date(1000 * now);
   midnight.setHours(0, 0, 0, 0);
   const today = midnight.getTime() / 1000, minute = now - now % MINUTE;
-  $("savings").replaceChildren(
+  list("savings", [
     savings("Last minute", (one) => sumOver(1, [one], now - MINUTE, now)),
     savings("Today", (one) => sumOver(60, [one], today, minute) + sumOver(1, [one], Math.max(minute, today), now)),
-    savings("Since the start", (one) => totals[one] || 0));
+    savings("Since the start", (one) => totals[one] || 0)]);
 }
 
 function showReasons(range, now) {
@@ -317,9 +337,9 @@ function showReasons(range, now) {
     word: one.slice("not-stored.".length), lately: sumOver(step, [one], now - range, now), ever: totals[one] || 0 }));
   rows.sort((a, b) => b.lately - a.lately || b.ever - a.ever);
   const shown = rows.filter((row) => row.ever > 0 || row.lately > 0);
-  $("reasons").replaceChildren(...shown.map((row) =>
+  list("reasons", [...shown.map((row) =>
     make("tr", null, make("th", { scope: "row" }, row.word), cell(count(row.lately)), cell(count(row.ever)))),
-    ...(shown.length ? [] : [empty(3, "Everything that came was stored, or nothing came.")]));
+    ...(shown.length ? [] : [empty(3, "Everything that came was stored, or nothing came.")])]);
 }
 
 let token = "";
@@ -339,12 +359,12 @@ async function showTop() {
     if (of !== $("top-of").value || by !== $("top-by").value) return;
     const format = table.unit === "bytes" ? bytes : count;
     const certain = table.rows.filter((row) => row.certain);
-    $("top").replaceChildren(...certain.map((row) => make("tr", null, make("th", { scope: "row", class: "text name" }, name(row.name)),
+    list("top", [...certain.map((row) => make("tr", null, make("th", { scope: "row", class: "text name" }, name(row.name)),
       cell(format(row.count)), cell(format(row.count - row.error)), cell(share(table.total ? row.count / table.total : 0)))),
-      ...(certain.length ? [] : [empty(4, table.total ? "None is heavy: each has less than " + share(Math.min(1, table.resolution / table.total)) + " of all." : "Nothing was counted yet.")]));
+      ...(certain.length ? [] : [empty(4, table.total ? "None is heavy: each has less than " + share(Math.min(1, table.resolution / table.total)) + " of all." : "Nothing was counted yet.")])]);
     $("top-note").textContent = `Of ${format(table.total)} ${table.unit === "bytes" ? "" : table.unit + " "}lately; counts are halved each ${table.halving_s / 60} minutes. What is not listed has at most ${format(table.unlisted_max)}.`;
   } catch (error) {
-    $("top").replaceChildren(empty(4, "Not shown: " + error.message));
+    list("top", [empty(4, "Not shown: " + error.message)]);
     $("top-note").textContent = "";
   }
 }
@@ -352,13 +372,13 @@ async function showTop() {
 async function showMisses() {
   try {
     const { misses } = await ask("/misses");
-    $("misses").replaceChildren(...misses.slice(0, 20).map((miss) => make("tr", null,
+    list("misses", [...misses.slice(0, 20).map((miss) => make("tr", null,
       make("th", { scope: "row" }, clock(Math.floor(miss.at_unix_ms / 1000), 1)), cell(miss.why, "text"), cell(miss.not_stored || "", "text"),
       cell(String(miss.status || "–")), cell(miss.client, "text"),
       make("td", { class: "text name" }, make("bdi", null, miss.method), " ", name(miss.url)))),
-      ...(misses.length ? [] : [empty(6, "No request was forwarded.")]));
+      ...(misses.length ? [] : [empty(6, "No request was forwarded.")])]);
   } catch (error) {
-    $("misses").replaceChildren(empty(6, "Not shown: " + error.message));
+    list("misses", [empty(6, "Not shown: " + error.message)]);
   }
 }
 
@@ -377,13 +397,13 @@ async function showHops() {
   try {
     const hops = (await ask("/next-hops")).next_hops;
     $("hops").hidden = !hops.length;
-    $("hop-rows").replaceChildren(...hops.map((hop) => {
+    list("hop-rows", hops.map((hop) => {
       const left = hop.ejected_for_s === null ? "" : hop.ejected_for_s ? `, ${hop.ejected_for_s} s more` : ", to be tried";
       return make("tr", null, make("th", { scope: "row", class: "text name" }, name(hop.url)), cell(hop.kind, "text"),
         cell((hop.state === "in" ? "asked" : hop.state) + left, hop.state === "in" ? "text" : "text bad"), cell(count(hop.outstanding)));
     }));
   } catch (error) {
-    $("hop-rows").replaceChildren(empty(4, "Not shown: " + error.message));
+    list("hop-rows", [empty(4, "Not shown: " + error.message)]);
   }
 }
 function showNames() { showTop(); showMisses(); showHops(); }
