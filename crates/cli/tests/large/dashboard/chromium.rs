@@ -37,6 +37,7 @@ impl Chromium {
                 "--no-sandbox",
                 "--disable-gpu",
                 "--disable-quic",
+                "--hide-scrollbars",
                 "--no-first-run",
                 "--disable-background-networking",
                 "--disable-component-update",
@@ -192,8 +193,17 @@ impl Chromium {
 
     /// Takes a picture of the whole page, for people to look at; where it is.
     pub(crate) fn picture(&mut self, folder: &Path, name: &str) -> PathBuf {
+        self.capture(folder, name, true)
+    }
+
+    /// Takes a picture of what the window shows; where it is.
+    pub(crate) fn view(&mut self, folder: &Path, name: &str) -> PathBuf {
+        self.capture(folder, name, false)
+    }
+
+    fn capture(&mut self, folder: &Path, name: &str, is_whole: bool) -> PathBuf {
         use base64::Engine as _;
-        let how = json!({ "format": "png", "captureBeyondViewport": true });
+        let how = json!({ "format": "png", "captureBeyondViewport": is_whole });
         let picture = self.call("Page.captureScreenshot", how);
         let data = picture["data"].as_str().expect("a picture");
         let data = base64::engine::general_purpose::STANDARD.decode(data);

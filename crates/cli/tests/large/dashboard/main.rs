@@ -2,7 +2,7 @@
 //!
 //! Plain `cargo test` leaves this program out (`test = false` in the manifest): a browser is a
 //! large thing to install. Pictures of the page are put into `target/dashboard`, for people to look
-//! at.
+//! at. With `WEIR_BLESS=1` the picture of the README is taken anew, of minutes of traffic.
 
 mod chromium;
 #[path = "../../support/mod.rs"]
@@ -10,11 +10,21 @@ mod support;
 
 use chromium::Chromium;
 use serde_json::json;
-use std::path::PathBuf;
-use support::{Config, Nginx, RawClient, Weir};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use support::{Config, Nginx, RawClient, Weir, content};
 
 const DESKTOP: (u32, u32) = (1200, 900);
 const PHONE: (u32, u32) = (390, 844);
+
+/// What the picture of the README shows.
+const README: (u32, u32) = (985, 712);
+
+const PEOPLE: &str = "
+    location /page { add_header Cache-Control max-age=20; }
+    location /private { add_header Cache-Control no-store; return 200 secret; }
+";
 
 const LOCATIONS: &str = "
     location /hit { add_header Cache-Control max-age=3600; return 200 0123456789; }
@@ -48,6 +58,16 @@ fn check(browser: &mut Chromium) {
     let widths = "[document.documentElement.scrollWidth, innerWidth]";
     let widths = browser.value(widths);
     assert!(widths[0].as_u64() <= widths[1].as_u64(), "{widths}");
+}
+
+/// The values of all rows are within the window, beside or under the titles of their columns.
+fn check_rows(browser: &mut Chromium) {
+    let wide = "Array.from(document.querySelectorAll('.scroll:has(> .rows)'))\
+        .filter((it) => it.scrollWidth > it.clientWidth).length";
+    assert_eq!(browser.value(wide), json!(0), "tables that scroll sideways");
+    let small = "Array.from(document.querySelectorAll('.rows th, .rows td'))\
+        .filter((it) => parseFloat(getComputedStyle(it).fontSize) < 14).length";
+    assert_eq!(browser.value(small), json!(0), "values in small letters");
 }
 
 #[test]
@@ -134,7 +154,94 @@ fn page_shows_requests_bytes_reasons_and_names_by_mouse_keyboard_and_screen_read
     assert_eq!(browser.text(back), "rgb(20, 23, 26)");
     browser.look(PHONE, false);
     check(&mut browser);
+    check_rows(&mut browser);
+    let title = "getComputedStyle($('savings').rows[2].cells[2], '::before').content";
+    assert_eq!(browser.text(title), "\"Hit ratio\"");
     browser.picture(&pictures, "phone");
+}
+
+#[test]
+fn small_rates_are_not_shown_as_none() {
+    let weir = Weir::serve(&Config::forward());
+    let mut browser = open(&weir);
+    for (value, expected) in [
+        ("0", "0"),
+        ("1 / 30", "0.033"),
+        ("0.0001", "<0.001"),
+        ("0.5", "0.5"),
+        ("3.257", "3.26"),
+        ("12.34", "12.3"),
+        ("1234", "1,234"),
+        ("1500000", "1.50\u{a0}M"),
+    ] {
+        let found = browser.text(&format!("count({value})"));
+        assert_eq!(found, expected, "{value}");
+    }
+    assert_eq!(browser.text("rate(0.25)"), "0.25\u{a0}B/s");
+    assert_eq!(browser.text("rate(1500)"), "1.50\u{a0}kB/s");
+}
+
+/// Eight clients that request pages as people do, a few often and many seldom, until a time.
+fn people(nginx: &Nginx, proxy: SocketAddr, until: Instant) {
+    for number in 0..60 {
+        let length = 1_000 << (number % 9);
+        nginx.file(&format!("page{number}"), &content(number, length));
+    }
+    let request = |client: &mut RawClient, number: u32| {
+        let path = match number % 17 {
+            0 => "/private?q=word".to_owned(),
+            // a product of two numbers is small more often than it is large
+            _ => format!("/page{}", (number % 61) * (number / 61 % 59) / 60),
+        };
+        client.get(&nginx.url(&path)).expect(200);
+    };
+    std::thread::scope(|scope| {
+        for seed in 1..=8_u32 {
+            scope.spawn(move || {
+                let mut client = RawClient::connect(proxy);
+                let mut state = seed.wrapping_mul(0x9e37_79b9);
+                while Instant::now() < until {
+                    state ^= state << 13;
+                    state ^= state >> 17;
+                    state ^= state << 5;
+                    request(&mut client, state);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn page_shows_what_is_saved_while_people_browse() {
+    let is_blessed = std::env::var_os("WEIR_BLESS").is_some_and(|value| value == "1");
+    let duration = Duration::from_secs(if is_blessed { 330 } else { 5 });
+    let nginx = Nginx::start(PEOPLE);
+    // people do not take all that a machine can give
+    let weir = Weir::serve(&Config::forward().rule("rate = \"4MiB/s\""));
+    let begun = Instant::now();
+    let mut browser = open(&weir);
+    let proxy = weir.address();
+    let until = Instant::now() + duration;
+    std::thread::scope(|scope| {
+        scope.spawn(|| people(&nginx, proxy, until));
+        let saved = format!("parseFloat({}) > 0", saving(2, 6));
+        browser.until(&saved);
+        let first = begun.elapsed();
+        assert!(first < Duration::from_secs(60), "{first:?} to a saved byte");
+        if !is_blessed {
+            browser.picture(&pictures(), "people");
+            return;
+        }
+        // the charts of 5 minutes are full
+        let full = "sumOver(1, ALL, latest - 298, latest - 290) > 0";
+        while browser.value(full) != json!(true) {
+            assert!(Instant::now() < until, "the charts are not full");
+        }
+        browser.look(README, false);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images");
+        browser.view(&folder, "dashboard");
+    });
+    check(&mut browser);
 }
 
 #[test]
