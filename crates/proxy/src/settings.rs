@@ -75,7 +75,7 @@ pub(crate) struct Settings {
     /// Logins of clients of forward listeners, if these ask for one.
     pub(crate) logins: Option<Arc<Logins>>,
     /// What is said of whom a request is forwarded for, by gateways and by forward proxies.
-    forwarded: [Option<ForwardedRules>; 2],
+    forwarded: [ForwardedRules; 2],
     /// How connections to next hops are opened and waited for, and the addresses that a client of a
     /// forward proxy may choose.
     pub(crate) connections: Arc<ConnectionRules>,
@@ -327,17 +327,16 @@ impl Settings {
         &self.targeted[usize::from(mode == Mode::Forward)]
     }
 
-    /// What is said of whom a request is forwarded for on listeners of `mode`; `None`: nothing.
+    /// What is said of whom a request is forwarded for on listeners of `mode`.
     #[inline]
-    pub(crate) fn forwarded(&self, mode: Mode) -> Option<&ForwardedRules> {
-        self.forwarded[usize::from(mode == Mode::Forward)].as_ref()
+    pub(crate) fn forwarded(&self, mode: Mode) -> &ForwardedRules {
+        &self.forwarded[usize::from(mode == Mode::Forward)]
     }
 
     /// Whether there are proxies whose word of that is believed.
     #[inline]
     pub(crate) fn believes_proxies(&self, mode: Mode) -> bool {
-        let rules = self.forwarded(mode);
-        rules.is_some_and(|rules| !rules.trusted.is_empty())
+        !self.forwarded(mode).trusted.is_empty()
     }
 
     /// Our pseudonym.

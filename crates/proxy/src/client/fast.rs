@@ -519,7 +519,7 @@ pub(super) fn choose(
     };
     let forwarded = match settings.believes_proxies(request.mode) {
         false => None,
-        true => who_asked().and_then(|who| who.variant(head.fields)),
+        true => who_asked().variant(head.fields),
     };
     let found_in_memory = match (choice.variant, forwarded) {
         (None, None) => store.find(key, &|rule: &_| selecting(key, rule)),

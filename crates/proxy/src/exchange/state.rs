@@ -261,8 +261,7 @@ impl RequestState {
         let named = self.request.named_in_trailers();
         let changes = rules.outcome(self.operator_rules).request;
         let replaced = changes.into_iter().flat_map(FieldRules::replaced);
-        let mode = self.request.mode;
-        let is_forwarded = self.request.has_trailers() && self.settings.forwarded(mode).is_some();
+        let is_forwarded = self.request.has_trailers();
         let claims = is_forwarded.then_some(CLAIMS).into_iter().flatten();
         named.and(replaced.chain(claims).collect())
     }
@@ -311,11 +310,11 @@ impl RequestState {
             return None;
         }
         let fields = self.request.fields();
-        self.who_asked().and_then(|who| who.variant(&fields))
+        self.who_asked().variant(&fields)
     }
 
     /// What the next hop is told of whom it is forwarded for.
-    pub(crate) fn who_asked(&self) -> Option<WhoAsked<'_>> {
+    pub(crate) fn who_asked(&self) -> WhoAsked<'_> {
         let secret = self.worker.shared.store.secret();
         let target = self.request.target();
         WhoAsked::of(&self.settings, self.client.facts(), target, secret)

@@ -11,7 +11,7 @@ pub(crate) struct SelectingFields<'a> {
     /// Its own.
     pub(crate) own: &'a [FieldLine<'a>],
     /// For whom it is forwarded, in the place of those that say so.
-    pub(crate) who_asked: Option<WhoAsked<'a>>,
+    pub(crate) who_asked: WhoAsked<'a>,
 }
 
 /// Digest of the request's nominated fields under `rule`, on top of `key`: that of its target, or
@@ -25,7 +25,7 @@ pub(crate) fn selecting_digest(
     let mut hasher = KeyHasher::from_digest(secret, key);
     for name in rule.0.iter() {
         hasher.part(name.as_bytes());
-        let sent = fields.who_asked.and_then(|who| who.sent(name, fields.own));
+        let sent = fields.who_asked.sent(name, fields.own);
         match sent {
             None => feed_selecting(fields.own, name, &mut |bytes| hasher.part(bytes)),
             Some(None) => hasher.part(b"-\n"),

@@ -3,7 +3,7 @@
 use crate::log::client::{ClientFacts, ForPeers};
 use crate::settings::Settings;
 use std::net::{IpAddr, SocketAddr};
-use weir_policy::forwarded::{ClientHop, ClientName, ForwardedRules};
+use weir_policy::forwarded::{ClientHop, ClientName, ForwardedRules, is_claim};
 use weir_policy::{Digest, KeyHasher, Secret};
 use weir_semantics::{FieldLine, Target};
 
@@ -27,35 +27,39 @@ enum Client {
 }
 
 impl<'a> WhoAsked<'a> {
-    /// `None` if nothing is told on listeners of this mode.
     pub(crate) fn of(
         settings: &'a Settings,
         client: ClientFacts<'_>,
         target: Target<'a>,
         secret: &'a Secret,
-    ) -> Option<Self> {
+    ) -> Self {
         let listener = client.listener;
-        let rules = settings.forwarded(listener.mode)?;
+        let rules = settings.forwarded(listener.mode);
         let client = match (listener.peers, &listener.name) {
             (ForPeers::No, Some(_)) => Client::At(client.peer),
             (ForPeers::No, None) => Client::None,
             (ForPeers::Listener | ForPeers::Member, _) => Client::Node,
         };
-        Some(Self {
+        Self {
             rules,
             client,
             target,
             secret,
-        })
+        }
     }
 
     /// Whether what is told selects a variant of what is stored, whatever `Vary` nominates: only of
     /// proxies that are believed there is more to tell than of other clients.
     pub(crate) fn variant(&self, fields: &[FieldLine<'_>]) -> Option<Digest> {
-        if self.rules.trusted.is_empty() {
+        let has_claims = || fields.iter().any(|line| is_claim(line.name));
+        if self.rules.trusted.is_empty() || !has_claims() {
             return None;
         }
-        let variant = self.rules.variant(fields, &self.authority())?;
+        let made = self.lines(fields);
+        let made = made.iter().map(|(name, value)| FieldLine::new(name, value));
+        let others = fields.iter().filter(|line| !self.replaces(line.name));
+        let sent: Vec<FieldLine<'_>> = others.copied().chain(made).collect();
+        let variant = self.rules.variant(&sent, &self.authority())?;
         let mut hasher = KeyHasher::new(self.secret);
         hasher.part(&variant);
         Some(hasher.finish())
@@ -125,7 +129,7 @@ pub(crate) fn without_claims<'a>(
     client: &ClientFacts<'_>,
     fields: &[FieldLine<'a>],
 ) -> Option<Vec<FieldLine<'a>>> {
-    let rules = settings.forwarded(client.listener.mode)?;
+    let rules = settings.forwarded(client.listener.mode);
     let address = client.peer.ip();
     let is_refused = |line: &FieldLine<'_>| rules.refuses(address, line.name);
     if client.listener.peers != ForPeers::No || !fields.iter().any(is_refused) {

@@ -17,9 +17,7 @@ use self::element::{element, params, write_node, write_value};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use ipnet::IpNet;
-use weir_semantics::{
-    Authority, ConnectionOptions, FieldLine, is_same_field, lines_named, list_elements,
-};
+use weir_semantics::{Authority, FieldLine, lines_named, list_elements};
 
 /// Most members of `X-Forwarded-For` and of `Forwarded` that are sent, that of this proxy among
 /// them. Of more the nearest are kept: whom a proxy has seen itself it knows best.
@@ -84,23 +82,43 @@ pub struct ClientHop<'a> {
 /// The protocol that clients speak.
 const PROTO: &[u8] = b"http";
 
-/// Whether a field with this name is a claim, to some recipient: also `X_Forwarded_For`.
+/// Whether a field with this name is a claim, to some recipient: also `X_Forwarded_For`, and
+/// `X.Forwarded.For`, since servers that hand fields to a program by names of variables have one
+/// character for all that are neither letters nor digits.
 #[must_use]
 #[inline]
 pub fn is_claim(name: &str) -> bool {
     match name.as_bytes().first() {
-        Some(b'f' | b'F') => name.eq_ignore_ascii_case("forwarded"),
+        Some(b'f' | b'F') => reads_as(name, "Forwarded") || begins_as(name, "Forwarded-"),
         Some(b'x' | b'X') => is_extension_claim(name),
         _ => false,
     }
 }
 
 fn is_extension_claim(name: &str) -> bool {
-    let begins = |prefix: &str| {
-        let begin = name.get(..prefix.len());
-        begin.is_some_and(|begin| is_same_field(begin, prefix))
+    begins_as(name, "X-Forwarded-") || reads_as(name, "X-Forwarded") || reads_as(name, "X-Real-IP")
+}
+
+fn begins_as(name: &str, prefix: &str) -> bool {
+    let begin = name.get(..prefix.len());
+    begin.is_some_and(|begin| reads_as(begin, prefix))
+}
+
+/// Whether some recipient reads `name` as `claim`, in which hyphens alone are neither letters nor
+/// digits.
+fn reads_as(name: &str, claim: &str) -> bool {
+    let read = |byte: u8| match byte {
+        byte if byte.is_ascii_alphanumeric() => byte.to_ascii_lowercase(),
+        _ => b'-',
     };
-    begins("X-Forwarded-") || is_same_field(name, "X-Forwarded") || is_same_field(name, "X-Real-IP")
+    name.len() == claim.len() && name.bytes().map(read).eq(claim.bytes().map(read))
+}
+
+/// Whether a name has characters that some recipients read as hyphens.
+fn is_other_spelling(name: &str) -> bool {
+    !name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 /// Names of claims: for places where all that are not to come have to be listed.
@@ -133,7 +151,7 @@ impl ForwardedRules {
     #[must_use]
     #[inline]
     pub fn refuses(&self, client: IpAddr, name: &str) -> bool {
-        is_claim(name) && (name.contains('_') || !self.trusts(client))
+        is_claim(name) && (is_other_spelling(name) || !self.trusts(client))
     }
 
     /// Whether the field with this name is made here.
@@ -209,62 +227,81 @@ impl ForwardedRules {
         out
     }
 
-    /// What of whom a request is forwarded for selects a variant of what is stored, from the
-    /// `claims` among the lines of its head: all but the address of the client. `None` if that is
-    /// what any client's request would say which came here by itself. It is the same of a request
-    /// that already has what this proxy adds.
+    /// What of whom a request is forwarded for selects a variant of what is stored, from the lines
+    /// that the next hop gets: all but the address of the client. `None` if that is what any
+    /// client's request would say which came here by itself.
+    ///
+    /// It is made of what is sent, and of nothing else that was received: of claims that are not
+    /// sent, as malformed ones and those before them, no origin has made its response.
     #[must_use]
-    pub fn variant(&self, claims: &[FieldLine<'_>], authority: &[u8]) -> Option<Vec<u8>> {
-        let options = ConnectionOptions::gather(claims);
+    pub fn variant(&self, sent: &[FieldLine<'_>], authority: &[u8]) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         let is_own = |host: &[u8]| host.eq_ignore_ascii_case(authority);
-        for line in claims.iter().filter(|line| is_claim(line.name)) {
+        let is_alone = |name: &str| lines_named(sent, name).count() == 1;
+        let mut members = Members::default();
+        for line in sent.iter().filter(|line| is_claim(line.name)) {
             let (name, value) = (line.name, line.value);
-            if options.names(name) || names_client(name) {
+            if names_client(name) {
                 continue;
             }
             match self.field(name) {
-                Some(ForwardedField::XForwardedProto) if value.eq_ignore_ascii_case(PROTO) => {}
-                Some(ForwardedField::XForwardedHost) if is_own(value) => {}
-                Some(ForwardedField::Forwarded) => note_members(value, is_own, &mut out),
+                Some(ForwardedField::XForwardedProto)
+                    if value.eq_ignore_ascii_case(PROTO) && is_alone(name) => {}
+                Some(ForwardedField::XForwardedHost) if is_own(value) && is_alone(name) => {}
+                Some(ForwardedField::Forwarded) => members.note(value, is_own),
                 // `None`: it is sent on as it came
-                Some(_) | None => note(name, value, &mut out),
+                Some(_) | None => note("field", name, value, &mut out),
             }
+        }
+        if members.are_unusual {
+            out.extend_from_slice(&members.said);
         }
         (!out.is_empty()).then_some(out)
     }
 }
 
-fn note(name: &str, value: &[u8], out: &mut Vec<u8>) {
+/// Notes a line; `kind` has no space, a name no colon and a value no end of a line, so that no two
+/// notes of different lines are the same.
+fn note(kind: &str, name: &str, value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(kind.as_bytes());
+    out.push(b' ');
     out.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
     out.push(b':');
     out.extend_from_slice(value);
     out.push(b'\n');
 }
 
-/// Notes what the members of `Forwarded` say beside addresses, up to the last one that says what a
-/// client's own request would not.
-fn note_members(value: &[u8], is_own: impl Fn(&[u8]) -> bool, out: &mut Vec<u8>) {
-    let mut end = out.len();
-    for member in list_elements(value).filter_map(element) {
-        let mut is_usual = true;
-        for (key, value) in params(member) {
-            let is = |name| key.eq_ignore_ascii_case(name);
-            if is("for") || is("by") {
+/// What the members of `Forwarded` say beside addresses, each in its place: an origin may count
+/// them from either end.
+#[derive(Default)]
+struct Members {
+    said: Vec<u8>,
+    /// Whether one says what a client's own request would not.
+    are_unusual: bool,
+}
+
+impl Members {
+    fn note(&mut self, value: &[u8], is_own: impl Fn(&[u8]) -> bool) {
+        for text in list_elements(value) {
+            self.said.extend_from_slice(b"member\n");
+            let Some(member) = element(text) else {
+                note("text", "", text, &mut self.said);
+                self.are_unusual = true;
                 continue;
-            }
-            is_usual &= match &*value {
-                host if is("host") => is_own(host),
-                proto => is("proto") && proto.eq_ignore_ascii_case(PROTO),
             };
-            note(key, &value, out);
-        }
-        out.extend_from_slice(b",\n");
-        if !is_usual {
-            end = out.len();
+            for (key, value) in params(member) {
+                let is = |name| key.eq_ignore_ascii_case(name);
+                if is("for") || is("by") {
+                    continue;
+                }
+                self.are_unusual |= !match &*value {
+                    host if is("host") => is_own(host),
+                    proto => is("proto") && proto.eq_ignore_ascii_case(PROTO),
+                };
+                note("parameter", key, &value, &mut self.said);
+            }
         }
     }
-    out.truncate(end);
 }
 
 fn is_named(name: &str, field: ForwardedField) -> bool {
@@ -273,7 +310,7 @@ fn is_named(name: &str, field: ForwardedField) -> bool {
 
 /// Whether a claim says who the client is, and nothing else.
 fn names_client(name: &str) -> bool {
-    is_named(name, ForwardedField::XForwardedFor) || is_same_field(name, "X-Real-IP")
+    is_named(name, ForwardedField::XForwardedFor) || name.eq_ignore_ascii_case("X-Real-IP")
 }
 
 /// The last member of the lines of a field, which the nearest proxy has written (RFC 9110 §5.3), if

@@ -190,11 +190,21 @@ fn claims_of_strangers_are_refused_and_other_spellings_of_all() {
         }
         check("::ffff:192.0.2.1", name, true);
     }
-    check("192.0.2.1", "x-forwarded_for", true);
+    for name in [
+        "x-forwarded_for",
+        "X.Forwarded.For",
+        "X!Real~IP",
+        "Forwarded-For",
+        "FORWARDED.HOST",
+    ] {
+        check("192.0.2.1", name, true);
+    }
+    check("10.9.9.9", "X.Forwarded.For", true);
     check("192.0.2.1", "X-Forwarded-Anything", true);
     for name in [
         "X-Forward",
-        "Forwarded-For",
+        "Forward",
+        "Forwardedness",
         "X-Real-IPs",
         "Via",
         "",
@@ -205,13 +215,38 @@ fn claims_of_strangers_are_refused_and_other_spellings_of_all() {
     }
 }
 
+/// What is sent for `claims` by a client of 10.0.0.1.
+fn sent(rules: &ForwardedRules, claims: &[FieldLine<'_>]) -> Vec<(String, Vec<u8>)> {
+    let hop = ClientHop {
+        authority: b"a.example",
+        ..hop("10.0.0.1:5")
+    };
+    let others = claims.iter().filter(|it| rules.field(it.name).is_none());
+    let others = others.map(|it| (it.name.to_owned(), it.value.to_vec()));
+    let made = rules.sent.iter().filter_map(|field| {
+        let value = rules.value(*field, claims, &hop)?;
+        Some((field.as_str().to_owned(), value))
+    });
+    others.chain(made).collect()
+}
+
+/// The variant of what is sent.
+fn variant(sent: &[(String, Vec<u8>)]) -> Option<String> {
+    let lines: Vec<_> = sent
+        .iter()
+        .map(|(name, value)| FieldLine::new(name, value))
+        .collect();
+    let variant = rules(ClientName::Address).variant(&lines, b"a.example");
+    variant.map(|bytes| String::from_utf8(bytes).unwrap())
+}
+
 #[track_caller]
 fn check_variant(claims: &'static str, expected: Option<&str>) {
-    let rules = rules(ClientName::Address);
-    let variant = rules.variant(&lines(claims), b"a.example");
-    let variant = variant.map(|bytes| String::from_utf8(bytes).unwrap());
-    assert_eq!(variant.as_deref(), expected, "{claims}");
+    let sent = sent(&rules(ClientName::Address), &lines(claims));
+    assert_eq!(variant(&sent).as_deref(), expected, "{claims}");
 }
+
+const OWN: &str = "member\nparameter host:a.example\nparameter proto:http\n";
 
 #[test]
 fn what_is_said_beside_the_address_selects_a_variant() {
@@ -220,38 +255,61 @@ fn what_is_said_beside_the_address_selects_a_variant() {
         "X-Forwarded-For: 192.0.2.1\nX-Real-IP: 192.0.2.1",
         "X-Forwarded-Proto: http\nX-Forwarded-Host: A.example",
         "Forwarded: for=192.0.2.1;by=x;proto=HTTP, for=y;host=\"a.example\"",
-        "X-Forwarded-Port: 443\nConnection: x-forwarded-port",
     ] {
         check_variant(plain, None);
     }
     check_variant(
         "X-Forwarded-Proto: https",
-        Some("x-forwarded-proto:https\n"),
+        Some("field x-forwarded-proto:https\n"),
     );
-    check_variant("X-Forwarded-Port: 80", Some("x-forwarded-port:80\n"));
+    check_variant("X-Forwarded-Port: 80", Some("field x-forwarded-port:80\n"));
     check_variant(
         "X-Forwarded-Proto: http\nX-Forwarded-Host: b.example",
-        Some("x-forwarded-host:b.example\n"),
+        Some("field x-forwarded-host:b.example\n"),
     );
-    // with or without what this proxy adds; which member says it is a difference
-    let https = Some("proto:https\n,\n");
-    check_variant("Forwarded: for=x;Proto=https", https);
-    check_variant("Forwarded: for=x;proto=https, for=y", https);
-    check_variant(
-        "Forwarded: for=x;proto=https, for=y;host=a.example;proto=http",
-        https,
+    let forwarded = |claims: &'static str, said: &str| {
+        check_variant(claims, Some(&format!("{said}{OWN}")));
+    };
+    forwarded("Forwarded: for=x;host=b", "member\nparameter host:b\n");
+    forwarded("Forwarded: for=x;secret=s", "member\nparameter secret:s\n");
+    // which member says it is a difference, from both ends
+    let https = "member\nparameter proto:https\n";
+    forwarded("Forwarded: for=x;Proto=https", https);
+    forwarded(
+        "Forwarded: for=x;proto=https, for=y",
+        &format!("{https}member\n"),
     );
-    check_variant(
-        "Forwarded: for=y;proto=http, for=x;proto=https",
-        Some("proto:http\n,\nproto:https\n,\n"),
+    forwarded(
+        "Forwarded: for=y\nForwarded: for=x;proto=https",
+        &format!("member\n{https}"),
     );
-    check_variant("Forwarded: for=x;host=b", Some("host:b\n,\n"));
-    check_variant("Forwarded: for=x;secret=s", Some("secret:s\n,\n"));
     // what `Connection` cannot remove
     check_variant(
         "X-Forwarded-Proto: https\nConnection: x-forwarded-proto",
-        Some("x-forwarded-proto:https\n"),
+        Some("field x-forwarded-proto:https\n"),
     );
+}
+
+/// A client behind a trusted proxy writes what stands before that proxy's own word.
+#[test]
+fn claims_that_are_not_sent_select_nothing() {
+    check_variant("X-Forwarded-Proto: https\nX-Forwarded-Proto: http", None);
+    check_variant("X-Forwarded-Host: b.example, a.example", None);
+    check_variant(
+        "X-Forwarded-Proto: http\nX-Forwarded-Proto: https",
+        Some("field x-forwarded-proto:https\n"),
+    );
+    check_variant(
+        "Forwarded: for=x;proto=https, !!!, for=9.9.9.9;proto=http",
+        None,
+    );
+    check_variant("Forwarded: for=x;host=evil.example, !!!", None);
+    let sent_for = |members: String| {
+        let line = [FieldLine::new("Forwarded", members.as_bytes())];
+        variant(&sent(&rules(ClientName::Address), &line))
+    };
+    let usual = ", for=9.9.9.9;proto=http".repeat(CHAIN_LENGTH_MAX);
+    assert_eq!(sent_for(format!("for=x;proto=https{usual}")), None);
 }
 
 proptest! {
@@ -275,4 +333,45 @@ proptest! {
         prop_assert!(x == b"10.0.0.1" || x.ends_with(b", 10.0.0.1"));
         let _ = rules.variant(&lines, b"a");
     }
+
+    /// Members without addresses, so that what is sent is what may differ.
+    #[test]
+    fn requests_of_one_variant_are_sent_with_the_same_words(
+        one in prop::collection::vec((0..CLAIMED.len(), 0..CLAIMED.len()), 0..4),
+        other in prop::collection::vec((0..CLAIMED.len(), 0..CLAIMED.len()), 0..4),
+    ) {
+        let rules = rules(ClientName::Address);
+        let sent = |claims: &[(usize, usize)]| {
+            let values: Vec<_> = claims.iter().map(|(first, second)| {
+                let (name, first) = CLAIMED[*first];
+                (name, format!("{first}, {}", CLAIMED[*second].1))
+            }).collect();
+            let lines: Vec<_> = values.iter().map(|(name, value)| FieldLine::new(name, value.as_bytes())).collect();
+            let sent = sent(&rules, &lines);
+            (variant(&sent), sent)
+        };
+        let ((one, one_sent), (other, other_sent)) = (sent(&one), sent(&other));
+        if one == other {
+            match one {
+                Some(_) => prop_assert_eq!(one_sent, other_sent),
+                // each says as often as it likes what is so of any request
+                None => for (name, value) in one_sent.iter().chain(&other_sent) {
+                    let value = String::from_utf8_lossy(value);
+                    let usual = ["http", "a.example", "proto=http", "10.0.0.1", "for=10.0.0.1;host=a.example;proto=http"];
+                    prop_assert!(value.split(", ").all(|it| usual.contains(&it)), "{}: {}", name, value);
+                },
+            }
+        }
+    }
 }
+
+const CLAIMED: [(&str, &str); 8] = [
+    ("X-Forwarded-Proto", "https"),
+    ("X-Forwarded-Proto", "http"),
+    ("X-Forwarded-Host", "b.example"),
+    ("X-Forwarded-Host", "a.example"),
+    ("X-Forwarded-Port", "80"),
+    ("Forwarded", "proto=https"),
+    ("Forwarded", "proto=http"),
+    ("Forwarded", "!!!"),
+];

@@ -19,7 +19,8 @@ table! {
         /// protocol. An empty list sends none; those of clients are removed all the same.
         gateway_fields: Vec<ForwardedField> = ForwardedField::ALL.to_vec();
         /// What forward proxies send. None, so that no site learns of the network behind the proxy;
-        /// then the fields of clients are sent on as they came.
+        /// those of clients are removed all the same, and those of trusted proxies are sent on as
+        /// they came.
         forward_fields: Vec<ForwardedField> = Vec::new();
         /// How the client is named: by its address, in `Forwarded` also with its port; by an
         /// identifier that only this proxy can tell (`_` and 16 hexadecimal digits), which is
@@ -29,18 +30,17 @@ table! {
 }
 
 impl Forwarded {
-    /// The rules for listeners of `mode`; `None`: such fields are like any other.
-    pub(crate) fn rules(&self, mode: Mode) -> Option<ForwardedRules> {
+    /// The rules for listeners of `mode`.
+    pub(crate) fn rules(&self, mode: Mode) -> ForwardedRules {
         let sent = match mode {
             Mode::Gateway => &self.gateway_fields,
-            Mode::Forward if self.forward_fields.is_empty() => return None,
             Mode::Forward => &self.forward_fields,
         };
-        Some(ForwardedRules {
+        ForwardedRules {
             trusted: self.trusted_proxies.iter().map(Cidr::net).collect(),
             sent: sent.clone(),
             client: self.client,
-        })
+        }
     }
 }
 

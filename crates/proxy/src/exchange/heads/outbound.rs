@@ -13,6 +13,7 @@ use crate::fetch::missing_range::MissingRange;
 use crate::request::facts::Request;
 use crate::request::max_forwards;
 use weir_policy::Forwarding;
+use weir_policy::forwarded::is_claim;
 use weir_semantics::{
     ConnectionOptions, FieldLine, Known, Method, Target, identify, is_hop_by_hop, lines_named,
     write_http_date,
@@ -98,9 +99,7 @@ fn write_fields(exchange: &RequestState, validating: bool, out: &mut Vec<u8>) {
             }
             continue;
         }
-        if is_removed(known, line, &options, request)
-            || who_asked.is_some_and(|who| who.replaces(line.name))
-        {
+        if is_removed(known, line, &options, request) || who_asked.replaces(line.name) {
             continue;
         }
         if validating && is_precondition(known) {
@@ -117,7 +116,7 @@ fn write_fields(exchange: &RequestState, validating: bool, out: &mut Vec<u8>) {
         }
         write::field(out, line.name, line.value);
     }
-    for (name, value) in who_asked.iter().flat_map(|who| who.lines(fields)) {
+    for (name, value) in who_asked.lines(fields) {
         write::field(out, name, &value);
     }
 }
@@ -132,7 +131,9 @@ fn is_removed(
         Some(Known::Upgrade) => !request.upgrade,
         Some(Known::ProxyAuthorization) => true,
         Some(known) if is_hop_by_hop(known) => true,
-        _ => options.names(line.name),
+        // what is left of claims is the word of a trusted proxy, which a client behind it could
+        // have removed by naming them
+        _ => options.names(line.name) && !is_claim(line.name),
     }
 }
 
