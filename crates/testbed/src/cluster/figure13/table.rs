@@ -81,11 +81,13 @@ fn figures_table(record: &Record) -> String {
 
 /// The figure: requests a second by nodes.
 fn throughput(record: &Record) -> String {
-    let mut sizes: Vec<usize> = record.figures.runs.iter().map(|it| it.kind.nodes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
     let mut out = String::new();
     for (node_kind, http) in lines() {
+        let runs = record.figures.runs.iter().map(|run| &run.kind);
+        let these = runs.filter(|kind| kind.node_kind == node_kind && kind.http == http);
+        let mut sizes: Vec<usize> = these.map(|kind| kind.nodes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
         let lines = SYSTEMS.iter().filter_map(|system| {
             let mut cells = vec![system.name().to_owned()];
             let of = |nodes| {
