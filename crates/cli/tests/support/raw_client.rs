@@ -87,6 +87,19 @@ impl RawClient {
         }
     }
 
+    /// Takes the status of an answer, or what went wrong.
+    pub(crate) fn try_status(&mut self) -> std::io::Result<u16> {
+        let head = self.try_head()?;
+        let body = Vec::new();
+        Ok(Reply { head, body }.status())
+    }
+
+    /// Reads until the connection ends, however it does.
+    pub(crate) fn read_until_cut(&mut self) {
+        let mut bytes = vec![0; 64 << 10];
+        while self.stream.read(&mut bytes).is_ok_and(|count| count > 0) {}
+    }
+
     fn read_body(&mut self, reply: &mut Reply) -> std::io::Result<()> {
         let length = reply.field("content-length");
         if matches!(reply.status(), 204 | 304 | 100..=199) {

@@ -13,6 +13,7 @@ mod device;
 mod directories;
 mod full;
 mod killed;
+mod link;
 mod mount;
 mod owner;
 mod purged;

@@ -40,6 +40,8 @@ struct Fetch {
     silence: Duration,
     /// It runs without a client: its failure is counted here.
     is_spawned: bool,
+    /// No reader waits for what it brings, as its link was told.
+    is_background: bool,
     /// How it ended, once it has.
     end: Option<FetchEnd>,
     /// When the round trip was looked at.
@@ -71,6 +73,7 @@ pub(crate) fn begin(
         deadline: Deadline::new(silence),
         silence,
         is_spawned: false,
+        is_background: false,
         end: None,
         looked: None,
         background: Allowance::default(),
@@ -107,7 +110,10 @@ impl Fetch {
                 return Poll::Ready(());
             }
             let most = match self.in_flight.permit(&self.worker, self.id, cx.waker()) {
-                ReadPermit::UpTo(most) => most,
+                ReadPermit::UpTo(most) => {
+                    self.set_background(false);
+                    most
+                }
                 ReadPermit::Wait => {
                     // readers keep it waiting, not the next hop
                     self.deadline.moved();
@@ -119,6 +125,7 @@ impl Fetch {
                     continue;
                 }
                 ReadPermit::Background if self.in_flight.is_kept() => {
+                    self.set_background(true);
                     ready!(self.poll_background(cx))
                 }
                 ReadPermit::Unread | ReadPermit::Background if self.in_flight.is_awaited() => {
@@ -186,6 +193,16 @@ impl Fetch {
                 self.count_names();
                 self.settle(&read);
                 Poll::Ready(())
+            }
+        }
+    }
+
+    /// No reader waits for what it brings, or one does: others go first over its link.
+    fn set_background(&mut self, is_background: bool) {
+        if self.is_background != is_background {
+            self.is_background = is_background;
+            if let Some(hop) = &mut self.hop {
+                hop.set_background(is_background);
             }
         }
     }
