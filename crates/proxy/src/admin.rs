@@ -90,6 +90,7 @@ GET  /events               what each second was, as server-sent events for at mo
 GET  /top?of=urls&by=bytes the heaviest urls, hosts, clients or next-hops, by requests, to-clients (bytes), from-next-hops, wasted, misses or errors; n= rows; a table, or JSON in the same ways
 GET  /misses               the requests that were forwarded last, and why: a table, or JSON in the same ways
 GET  /next-hops            how the next hops of the configuration are: a table, or JSON in the same ways
+GET  /links                what is moved over links to next hops, and what of their quotas is spent: a table, or JSON in the same ways
 GET  /route?url=URL        where a request for a URL is sent, and why; before url= may come mode=forward&, mode=gateway& and format=json&
 GET  /explain?url=URL      what would become of a request, why, and what is stored for its URL; before url= may come method=, client=ADDRESS, listener=, mode=, format=json and field=Name:%20value&
 POST /modules/NAME/disable do not call this module for new requests
@@ -310,6 +311,7 @@ fn router(control: Arc<dyn Control>, dashboard: &Arc<Dashboard>, is_public: bool
         .route("/top", get(top::top))
         .route("/misses", get(top::misses))
         .route("/next-hops", get(dashboard::next_hops))
+        .route("/links", get(dashboard::links))
         .route("/modules/{name}/{action}", post(switch_module))
         .route("/purge", post(purge::purge_url))
         .route("/purge-all", post(purge::purge_all))

@@ -9,6 +9,7 @@
 mod answers;
 mod events;
 pub(super) mod history_file;
+mod links;
 mod next_hops;
 mod page;
 mod pieces;
@@ -16,6 +17,7 @@ mod sampler;
 
 pub(super) use answers::{history, live};
 pub(super) use events::events;
+pub(super) use links::links;
 pub(super) use next_hops::next_hops;
 pub(super) use page::front;
 pub(super) use sampler::run as sample;

@@ -406,7 +406,22 @@ async function showHops() {
     list("hop-rows", [empty(4, "Not shown: " + error.message)]);
   }
 }
-function showNames() { showTop(); showMisses(); showHops(); }
+async function showLinks() {
+  try {
+    const links = (await ask("/links")).links;
+    $("links").hidden = !links.length;
+    $("link-rows").replaceChildren(...links.map((link) => {
+      const quota = link.quota;
+      const spent = quota ? make("td", quota.is_spent ? { class: "bad" } : null, make("meter", { max: quota.bytes, high: 0.9 * quota.bytes, value: quota.spent_bytes, "aria-hidden": "true" }), " ", bytes(quota.spent_bytes), ", ", share(quota.spent_bytes / quota.bytes)) : cell("–");
+      return make("tr", null, make("th", { scope: "row", class: "text name" }, name(link.name)), cell(known(link.rate_bytes_s, rate)),
+        cell(bytes(link.received_bytes)), cell(bytes(link.sent_bytes)), cell(quota ? bytes(quota.bytes) : "–"), spent,
+        cell(quota ? new Date(1000 * quota.end_unix_s).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : "", "text"), cell(count(link.refused)));
+    }));
+  } catch (error) {
+    $("link-rows").replaceChildren(empty(8, "Not shown: " + error.message));
+  }
+}
+function showNames() { showTop(); showMisses(); showHops(); showLinks(); }
 
 function state(text, lost) {
   $("state").textContent = text;

@@ -210,7 +210,7 @@ pub(super) fn rules() -> Vec<RuleReport> {
 }
 
 #[test]
-fn next_hops_are_told_as_a_table_and_as_json_and_rules_among_the_metrics() {
+fn next_hops_and_links_are_told_as_tables_and_json_and_rules_among_the_metrics() {
     let (admin, _fake) = start(Fake::default());
     for (path, expected) in [
         (
@@ -220,6 +220,19 @@ fn next_hops_are_told_as_a_table_and_as_json_and_rules_among_the_metrics() {
         (
             "/next-hops?format=json",
             "\"state\":\"in\",\"ejected_for_s\":null",
+        ),
+        (
+            "/links",
+            "satellite  1000000   3000      200   2         1073741824  4096",
+        ),
+        ("/links?format=json", "\"spent_bytes\":4096"),
+        (
+            "/metrics",
+            "\nweir_link_spent_bytes{link=\"satellite\"} 4096\n",
+        ),
+        (
+            "/metrics",
+            "\nweir_link_waited_seconds_total{link=\"satellite\"} 2\n",
         ),
         ("/metrics", "\nweir_rule_matched_total{rule=\"debs\"} 9\n"),
     ] {

@@ -145,8 +145,9 @@ const STALE_FOR_MAX: Span = Span::from_days(3650);
 const OVERHEAD_PERCENT: u8 = 4;
 
 impl Link {
-    /// Its rules.
-    pub(crate) fn rules(&self) -> LinkRules {
+    /// Its rules, as the policy has them; of a valid configuration.
+    #[must_use]
+    pub fn rules(&self) -> LinkRules {
         let quota = self.quota.zip(self.period);
         LinkRules {
             rate: self.rate.map(LinkRate::bytes_s),
