@@ -44,6 +44,7 @@ use crate::network::connections::Side;
 use crate::network::link::Link;
 use crate::network::server_times::Known;
 use crate::network::tcp::Sender;
+use crate::results::forecast::Forecast;
 use crate::results::outcome::{Latency, Outcome, Tally};
 use crate::results::request_result::ResultSink;
 use crate::settings::{Caching, Path, Settings, SettingsError};
@@ -88,6 +89,8 @@ pub struct Simulator {
     server_times: Known,
     chance: Chance,
     tally: Tally,
+    /// What is spent of the quotas of links.
+    forecasts: Vec<Forecast>,
     /// Each request's verdict, if they are recorded.
     recorded: Option<Vec<(u64, Verdict)>>,
     /// Receives the result of each request, if there is one.
@@ -187,6 +190,7 @@ impl Simulator {
             server_times: Known::new(settings.server_times.clone()),
             chance: Chance::new(settings.seed, 0),
             tally: Tally::default(),
+            forecasts: Vec::new(),
             recorded: None,
             results: None,
             journal: None,
@@ -215,6 +219,9 @@ impl Simulator {
         if !self.is_begun {
             self.is_begun = true;
             self.world = World::new(arrival_us);
+            let links = self.settings.links.iter();
+            let begun = links.filter_map(|link| Forecast::new(link, self.world.now()));
+            self.forecasts = begun.collect();
         }
         if arrival_us < self.last_arrival_us {
             self.tally.out_of_order += 1;
@@ -223,6 +230,7 @@ impl Simulator {
         let at = self.world.of_trace(self.last_arrival_us);
         self.run_until(at);
         self.world.pass_until(at);
+        self.forecast();
         self.rows += 1;
         self.tally.requests.count += 1;
         if self.settings.caching == Caching::IgnoringCookies {
@@ -299,6 +307,7 @@ impl Simulator {
     #[must_use]
     pub fn finish(mut self) -> Outcome {
         self.run_until(Nanos::MAX);
+        self.forecast();
         if let Some(sink) = &mut self.results {
             sink.end();
         }
@@ -306,6 +315,21 @@ impl Simulator {
         debug_assert_eq!(self.fetches.len(), 0, "a fetch was lost");
         debug_assert_eq!(self.in_flight.len(), 0, "a response was lost");
         self.outcome()
+    }
+
+    /// Counts what has come from servers for the quotas of links.
+    fn forecast(&mut self) {
+        if self.forecasts.is_empty() {
+            return;
+        }
+        let wire_bytes = match self.settings.path {
+            Path::Proxy => self.tally.from_servers.wire_bytes,
+            Path::DirectClient | Path::DirectInternet => self.tally.to_clients.wire_bytes,
+        };
+        let now = self.world.now();
+        for link in &mut self.forecasts {
+            link.see(now, wire_bytes);
+        }
     }
 
     fn run_until(&mut self, until: Nanos) {
@@ -499,6 +523,7 @@ impl Simulator {
             not_admitted: self.tally.not_admitted,
             assumed_lifetime_s: self.settings.assumed_lifetime_s,
             out_of_order: self.tally.out_of_order,
+            links: self.forecasts.into_iter().map(Forecast::finish).collect(),
         }
     }
 }

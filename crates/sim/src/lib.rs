@@ -30,6 +30,7 @@ pub use hit_ratio::{bound, hits, keys, mrc};
 pub use network::server_times::ServerTimes;
 pub use network::{link, tcp};
 pub use results::compare::{Comparing, Comparison, compare};
+pub use results::forecast::{ForecastPeriod, LinkForecast, LinkSetting};
 pub use results::outcome::{Aborts, Connections, Latency, Outcome, Requests, Traffic};
 pub use results::request_result::{RequestResult, ResultSink};
 pub use results::rows::SimulatedRows;

@@ -7,6 +7,7 @@
 use crate::network::link::LinkRate;
 use crate::network::server_times::ServerTimes;
 use crate::network::tcp::Tcp;
+use crate::results::forecast::LinkSetting;
 use std::fmt;
 use std::sync::Arc;
 use weir_policy::admission::Rule;
@@ -189,6 +190,8 @@ pub struct Settings {
     pub assumed_lifetime_s: Option<u32>,
     /// What the whole trace says of its servers; without it, what the rows so far have said counts.
     pub server_times: Option<Arc<ServerTimes>>,
+    /// Links whose quotas are forecast.
+    pub links: Vec<LinkSetting>,
 }
 
 /// Freshness lifetime of responses of a source without heads, unless another one is set: a day.
@@ -228,6 +231,7 @@ impl Settings {
             seed: 1,
             assumed_lifetime_s: None,
             server_times: None,
+            links: Vec::new(),
         }
     }
 

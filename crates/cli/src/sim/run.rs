@@ -1,7 +1,9 @@
 //! `weir sim run`.
 
 use super::trace::choices;
+use crate::effective::load_without_modules;
 use crate::messages::{Failure, give, give_json};
+use crate::serve::flags::ServeFlags;
 use clap::Args;
 use serde::Serialize;
 use std::fmt;
@@ -15,8 +17,8 @@ use weir_proxy::config::{ByteSize, Span};
 use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
 use weir_sim::{
-    ASSUMED_LIFETIME_S, Caching, Comparing, Comparison, Keep, Network, ServerTimes, Settings,
-    SettingsError, SimulatedRows, Simulator,
+    ASSUMED_LIFETIME_S, Caching, Comparing, Comparison, Keep, LinkSetting, Network, ServerTimes,
+    Settings, SettingsError, SimulatedRows, Simulator,
 };
 use weir_trace::Reader;
 use weir_workload::{Dimension, Law};
@@ -107,6 +109,11 @@ pub(crate) struct RunFlags {
     /// replaced when the new one is complete.
     #[arg(long, value_name = "FILE")]
     rows: Option<PathBuf>,
+
+    /// A config file with `[[link]]` tables: forecasts when the quota of each would be spent if all
+    /// that comes from servers came over it
+    #[arg(long, value_name = "FILE")]
+    link: Option<PathBuf>,
 
     #[command(flatten)]
     links: LinkFlags,
@@ -202,6 +209,7 @@ struct Record<'a> {
 pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     let mut settings = flags.settings();
     settings.check()?;
+    settings.links = flags.link_settings()?;
     let reader = Reader::open(&flags.trace)?;
     let rows = flags.rows(&reader)?;
     let mut server_times = ServerTimes::default();
@@ -248,6 +256,33 @@ impl RunFlags {
         let mut meta = trace.meta().clone();
         meta.source = format!("weir sim run of: {}", meta.source);
         Ok(Some(SimulatedRows::create(path, meta)?))
+    }
+
+    /// The links with quotas of the file, if one is named.
+    fn link_settings(&self) -> Result<Vec<LinkSetting>, Failure> {
+        let Some(path) = &self.link else {
+            return Ok(Vec::new());
+        };
+        let config = load_without_modules(&ServeFlags {
+            config: Some(path.clone()),
+            ..ServeFlags::default()
+        })?;
+        let links = config.links.iter();
+        let links: Vec<LinkSetting> = links
+            .filter(|link| link.quota.is_some())
+            .map(|link| LinkSetting {
+                name: link.name.clone(),
+                rules: link.rules(),
+            })
+            .collect();
+        if links.is_empty() {
+            return Err(Failure::usage(
+                format!("cannot forecast by `{}`", path.display()),
+                "it has no [[link]] with a quota",
+            )
+            .hint("docs/links.md explains links"));
+        }
+        Ok(links)
     }
 
     fn settings(&self) -> Settings {

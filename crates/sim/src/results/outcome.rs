@@ -3,6 +3,7 @@
 use crate::facts::Assumptions;
 pub use crate::network::connections::Connections;
 use crate::network::link::LinkTraffic;
+use crate::results::forecast::LinkForecast;
 use crate::results::spread::{Spread, Summary};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -42,6 +43,9 @@ pub struct Outcome {
     pub assumed_lifetime_s: Option<u32>,
     /// Rows that were earlier than the one before them: taken as if they had come with it.
     pub out_of_order: u64,
+    /// When the quotas of links would be spent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkForecast>,
 }
 
 /// Requests by how they were answered.

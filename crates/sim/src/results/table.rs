@@ -2,6 +2,7 @@
 
 use crate::facts::Assumption;
 use crate::results::compare::Comparison;
+use crate::results::forecast;
 use crate::results::outcome::{Connections, Outcome, ratio};
 use crate::results::spread::Summary;
 use std::fmt::{self, Write as _};
@@ -11,7 +12,9 @@ impl fmt::Display for Comparison {
         write!(f, "{}", lifetimes(&self.run))?;
         write!(f, "{}", answers(&self.run))?;
         write!(f, "{}", Columns::of(self))?;
-        write!(f, "{}", ends(&self.run))
+        write!(f, "{}", ends(&self.run))?;
+        let (run, no_caches) = (&self.run.links, &self.no_caches.links);
+        f.write_str(&forecast::written(run, no_caches, bytes))
     }
 }
 
