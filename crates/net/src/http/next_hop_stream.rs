@@ -130,16 +130,6 @@ impl NextHopStream {
         }
     }
 
-    /// Ends it before the response is whole, as dropping it does; what was received of it and is
-    /// not read counts for its link.
-    pub fn abandon(self) {
-        match self.kind {
-            Kind::Http1(stream) => stream.abandon(),
-            #[cfg(feature = "multiplexed-double")]
-            Kind::Double(_) => {}
-        }
-    }
-
     /// Says whether no client waits for what it brings: others go first over its link.
     pub fn set_background(&mut self, is_background: bool) {
         match &mut self.kind {

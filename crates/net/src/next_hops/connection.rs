@@ -69,10 +69,10 @@ impl Connection {
         self
     }
 
-    /// It is closed though its exchange is not over: what was received and is not read counts.
-    pub(crate) fn abandon(&mut self) {
+    /// It is closed: what was received and is not read counts for its link.
+    pub(crate) fn count_unread(&mut self) {
         if let Some(link) = &mut self.link {
-            link.abandon(&self.stream);
+            link.count_unread(&self.stream);
         }
     }
 

@@ -32,7 +32,7 @@ pub(crate) async fn run(
     let report = stream
         .tunnel(&mut hop, (head, &surplus), idle_limit, cut)
         .await;
-    hop.abandon();
+    drop(hop);
     counters.dec(Metric::TunnelsOpen);
     counters.add(Metric::TunnelBytesToClients, report.to_client_bytes);
     counters.add(Metric::TunnelBytesToNextHops, report.to_next_hop_bytes);

@@ -318,12 +318,8 @@ impl Fetch {
         counters.dec(Metric::FetchesUnderWay);
         self.count_cut();
         let hop = self.hop.take();
-        let mut hop = match hop {
-            Some(hop) if end == FetchEnd::Whole => hop,
-            hop => {
-                hop.into_iter().for_each(NextHopStream::abandon);
-                return self.in_flight.end(&self.worker, self.id, end, &[]);
-            }
+        let Some(mut hop) = hop.filter(|_| end == FetchEnd::Whole) else {
+            return self.in_flight.end(&self.worker, self.id, end, &[]);
         };
         let response = hop.response();
         self.in_flight

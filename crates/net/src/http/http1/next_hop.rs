@@ -9,11 +9,12 @@ use crate::tunnel::NextHopEnd;
 use crate::workers::Worker;
 use std::cell::Cell;
 use std::net::IpAddr;
+use std::ops::{Deref, DerefMut};
 use weir_measure::Counters;
 
 /// A request on an HTTP/1.1 connection to a next hop.
 pub(crate) struct Http1NextHop {
-    connection: Connection,
+    connection: CountedConnection,
     writer: MessageWriter,
     reception: Reception,
     /// A write has failed: the end of the connection is none of the response (see
@@ -24,7 +25,7 @@ pub(crate) struct Http1NextHop {
 impl Http1NextHop {
     pub(crate) fn new(connection: Connection) -> Self {
         Self {
-            connection,
+            connection: CountedConnection(Some(connection)),
             writer: MessageWriter::new(),
             reception: Reception::new(),
             write_failed: Cell::new(false),
@@ -46,7 +47,7 @@ impl Http1NextHop {
     }
 
     pub(crate) fn split(&mut self) -> (Http1Request<'_>, Http1Reception<'_>) {
-        let Connection { stream, link, .. } = &mut self.connection;
+        let Connection { stream, link, .. } = &mut *self.connection;
         let (read, write) = stream.split();
         let (link, writes) = match link.as_deref_mut() {
             Some(link) => link.split(),
@@ -59,7 +60,7 @@ impl Http1NextHop {
 
     pub(crate) fn release(self, worker: &Worker, offered_bytes_max: u64) -> bool {
         let Self {
-            mut connection,
+            connection,
             writer,
             reception,
             ..
@@ -68,15 +69,9 @@ impl Http1NextHop {
             && reception.is_clean()
             && reception.offered_bytes(&connection.stream) <= offered_bytes_max;
         if is_reusable {
-            check_in(worker, connection);
-        } else {
-            connection.abandon();
+            check_in(worker, connection.take());
         }
         is_reusable
-    }
-
-    pub(crate) fn abandon(mut self) {
-        self.connection.abandon();
     }
 
     pub(crate) fn set_background(&mut self, is_background: bool) {
@@ -86,7 +81,7 @@ impl Http1NextHop {
     }
 
     pub(crate) fn release_unused(self, worker: &Worker) {
-        check_in(worker, self.connection);
+        check_in(worker, self.connection.take());
     }
 
     pub(crate) fn become_tunnel(&mut self) -> Vec<u8> {
@@ -95,10 +90,42 @@ impl Http1NextHop {
     }
 
     pub(crate) fn tunnel_end(&mut self) -> NextHopEnd<'_> {
-        let Connection { stream, link, .. } = &mut self.connection;
+        let Connection { stream, link, .. } = &mut *self.connection;
         NextHopEnd {
             socket: stream,
             link: link.as_deref_mut(),
+        }
+    }
+}
+
+/// A connection in use. If it is closed and not given back, what it has received and nothing has
+/// read counts for its link.
+struct CountedConnection(Option<Connection>);
+
+impl CountedConnection {
+    fn take(mut self) -> Connection {
+        self.0.take().expect("it is taken once")
+    }
+}
+
+impl Deref for CountedConnection {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.0.as_ref().expect("it is not taken")
+    }
+}
+
+impl DerefMut for CountedConnection {
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.0.as_mut().expect("it is not taken")
+    }
+}
+
+impl Drop for CountedConnection {
+    fn drop(&mut self) {
+        if let Some(connection) = &mut self.0 {
+            connection.count_unread();
         }
     }
 }

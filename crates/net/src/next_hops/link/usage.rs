@@ -59,9 +59,8 @@ impl ConnectionLink {
         (Some(reads), Some(&mut self.writes))
     }
 
-    /// The connection is closed though its exchange is not over: counts what the kernel has taken
-    /// of it.
-    pub(crate) fn abandon(&mut self, socket: &TcpStream) {
+    /// The connection is closed: counts what the kernel has taken of it.
+    pub(crate) fn count_unread(&mut self, socket: &TcpStream) {
         if let Ok(unread) = rustix::io::ioctl_fionread(socket) {
             self.reads.add(unread, 0);
         }
