@@ -54,8 +54,9 @@ pub use module::{Exchange, Module, ModuleKind, ModuleMetric, PERIOD_MIN};
 pub use options::{LoadError, ModuleSettings, OptionValue, Options};
 pub use pending::Pending;
 pub use stored::{
-    InjectedHead, Injection, NoStore, STORED_PIECE_BYTES_MAX, StoredContent, StoredError,
-    StoredInfo, StoredReader, StoredResponses, StoredTarget, Validation, WHOLE_CONTENT_BYTES_MAX,
+    InjectedHead, Injection, LACKS_RULE, NoStore, STORED_PIECE_BYTES_MAX, StoredContent,
+    StoredError, StoredInfo, StoredReader, StoredResponses, StoredTarget, Validation,
+    WHOLE_CONTENT_BYTES_MAX,
 };
 pub use whole::{
     ContentMemory, Larger, UnchargedMemory, Whole, WholeHandle, WholeState, Work, Worked,

@@ -217,7 +217,13 @@ pub enum StoredError {
     NotDurable,
     /// The content cannot be read from disk, or its checksum is wrong.
     Corrupt,
+    /// A rule of the operator that is gone had it stored: it answers no request.
+    LacksRule,
 }
+
+/// What [`StoredError::LacksRule`] says.
+pub const LACKS_RULE: &str =
+    "no rule permits any more what it was stored by: it answers no request";
 
 impl fmt::Display for StoredError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -237,6 +243,7 @@ impl fmt::Display for StoredError {
             Self::Outdated => "the target was purged or stored anew meanwhile",
             Self::NotDurable => "it is in force, and may not survive a crash",
             Self::Corrupt => "the content cannot be read from disk",
+            Self::LacksRule => LACKS_RULE,
         })
     }
 }

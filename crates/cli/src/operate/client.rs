@@ -2,10 +2,10 @@
 
 use super::no_reply::NoReply;
 use std::fmt::Write as _;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_proxy::admin::{
     INTERFACE_VERSION, LIST_TITLE, NO_ENDPOINT, NO_METHOD, Token, VERSION_FIELD,
 };
@@ -70,18 +70,18 @@ pub(crate) fn send(
     address: &AdminAddress,
     request: (Method, &str),
     body: &[u8],
-    token: Option<&Token>,
+    (token, waits): (Option<&Token>, Waits),
 ) -> Result<Reply, NoReply> {
     // a token is not shown to another program that has the port
     if token.is_some() {
-        check_identity(address)?;
+        check_identity(address, waits)?;
     }
-    let reply = exchange(address, request, body, token)?;
+    let reply = exchange(address, request, body, (token, waits))?;
     match reply.version {
         Some(version) if version > INTERFACE_VERSION => return Err(NoReply::Newer),
         Some(_) => {}
         None if token.is_some() => {}
-        None => check_identity(address)?,
+        None => check_identity(address, waits)?,
     }
     if reply.lacks_endpoint() {
         return Err(NoReply::Older);
@@ -91,8 +91,8 @@ pub(crate) fn send(
 
 /// Whether a Weir answers at `address`. One that names no version of its interface lists its
 /// endpoints under the same title.
-fn check_identity(address: &AdminAddress) -> Result<(), NoReply> {
-    let list = exchange(address, (Method::Get, "/"), b"", None)?;
+fn check_identity(address: &AdminAddress, waits: Waits) -> Result<(), NoReply> {
+    let list = exchange(address, (Method::Get, "/"), b"", (None, waits))?;
     let has_title = list.body.lines().next() == Some(LIST_TITLE);
     if has_title || list.version.is_some() {
         Ok(())
@@ -105,7 +105,7 @@ fn exchange(
     address: &AdminAddress,
     (method, path): (Method, &str),
     body: &[u8],
-    token: Option<&Token>,
+    (token, waits): (Option<&Token>, Waits),
 ) -> Result<Reply, NoReply> {
     let host = match address {
         AdminAddress::At(address) => address.to_string(),
@@ -124,37 +124,108 @@ fn exchange(
     match address {
         AdminAddress::Off => Err(NoReply::Off),
         AdminAddress::At(address) => {
-            let stream = TcpStream::connect_timeout(address, CONNECT_LIMIT)?;
-            stream.set_read_timeout(Some(SILENCE_MAX))?;
-            stream.set_write_timeout(Some(SILENCE_MAX))?;
-            speak(stream, &request)
+            let limit = CONNECT_LIMIT.min(waits.left()?);
+            let stream = TcpStream::connect_timeout(address, limit);
+            let stream = stream.map_err(|error| waits.failed(error, limit))?;
+            speak(stream, &request, waits)
         }
-        AdminAddress::Unix(path) => {
-            let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(SILENCE_MAX))?;
-            stream.set_write_timeout(Some(SILENCE_MAX))?;
-            speak(stream, &request)
+        AdminAddress::Unix(path) => speak(UnixStream::connect(path)?, &request, waits),
+    }
+}
+
+/// How long an answer is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waits {
+    /// Until then in all, if it is limited, and how long that was.
+    until: Option<(Instant, Duration)>,
+}
+
+impl Waits {
+    /// From now on so long in all; without it as long as it is not silent for too long.
+    pub(crate) fn of(answer_max: Option<Duration>) -> Self {
+        let until = answer_max.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit)));
+        Self { until }
+    }
+
+    /// How long it may be silent from now on.
+    fn left(self) -> Result<Duration, NoReply> {
+        let Some((until, limit)) = self.until else {
+            return Ok(SILENCE_MAX);
+        };
+        let left = until.saturating_duration_since(Instant::now());
+        match left.is_zero() {
+            true => Err(NoReply::Late(limit)),
+            false => Ok(left.min(SILENCE_MAX)),
+        }
+    }
+
+    /// What an error is that came within a silence of `silence`.
+    fn failed(self, error: io::Error, silence: Duration) -> NoReply {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                NoReply::Late(self.until.map_or(silence, |(_, limit)| limit))
+            }
+            _ => error.into(),
         }
     }
 }
 
-fn speak(mut stream: impl Read + Write, request: &[u8]) -> Result<Reply, NoReply> {
+/// A connection whose silence is limited.
+trait Stream: Read + Write {
+    /// The next read or write fails if it takes longer.
+    fn limit(&self, silence: Duration) -> io::Result<()>;
+}
+
+impl Stream for TcpStream {
+    fn limit(&self, silence: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(silence))?;
+        self.set_write_timeout(Some(silence))
+    }
+}
+
+impl Stream for UnixStream {
+    fn limit(&self, silence: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(silence))?;
+        self.set_write_timeout(Some(silence))
+    }
+}
+
+fn speak(mut stream: impl Stream, request: &[u8], waits: Waits) -> Result<Reply, NoReply> {
+    stream.limit(waits.left()?)?;
     // one that speaks another protocol may close at once: what it has said is read
     let sent = stream.write_all(request);
     let mut reply = Vec::new();
-    let received = stream.take(REPLY_BYTES_MAX).read_to_end(&mut reply);
+    let received = receive(&mut stream, &mut reply, waits);
     match parse(&reply) {
         Some(reply) => {
             received?;
             Ok(reply)
         }
-        None if !reply.is_empty() => Err(NoReply::Other),
+        None if !reply.is_empty() && !matches!(received, Err(NoReply::Late(_))) => {
+            Err(NoReply::Other)
+        }
         None => {
             sent?;
             received?;
             Err(NoReply::Silent)
         }
     }
+}
+
+/// Reads to the end of the connection.
+fn receive(stream: &mut impl Stream, reply: &mut Vec<u8>, waits: Waits) -> Result<(), NoReply> {
+    let mut piece = [0; 16 << 10];
+    while (reply.len() as u64) < REPLY_BYTES_MAX {
+        let silence = waits.left()?;
+        stream.limit(silence)?;
+        match stream.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(length) => reply.extend_from_slice(&piece[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(waits.failed(error, silence)),
+        }
+    }
+    Ok(())
 }
 
 /// The reply ends with the connection, as the request says.

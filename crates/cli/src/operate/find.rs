@@ -6,8 +6,9 @@ use crate::messages::Failure;
 use crate::serve::flags::ServeFlags;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use weir_proxy::admin::Token;
-use weir_proxy::config::AdminAddress;
+use weir_proxy::config::{AdminAddress, Span};
 
 /// Flags that say which proxy is meant; without them it is the one that runs.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -23,6 +24,11 @@ pub(crate) struct AdminFlags {
     /// File that holds the token, instead of the one the proxy was configured with
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+
+    /// How long to wait for its whole answer; without it 10 s for `weir top`, and for other
+    /// commands 1 min since its last word
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<Span>,
 }
 
 /// An admin interface, and what opens it.
@@ -32,6 +38,8 @@ pub(crate) struct AdminEndpoint {
     pub(crate) address: AdminAddress,
     /// The value that it gets.
     pub(crate) token: Option<Token>,
+    /// How long an answer may take in all; `None` if it may be silent for a while at a time.
+    pub(crate) answer_max: Option<Duration>,
 }
 
 /// Finds the admin interface that the flags mean.
@@ -57,6 +65,7 @@ pub(crate) fn endpoint(flags: &AdminFlags) -> Result<AdminEndpoint, Failure> {
     Ok(AdminEndpoint {
         address: reachable_admin(place.address),
         token: token.transpose()?,
+        answer_max: flags.timeout.map(|timeout| timeout.as_duration()),
     })
 }
 

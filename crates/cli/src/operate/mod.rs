@@ -16,8 +16,9 @@ mod stored;
 mod top;
 
 use crate::messages::{Exit, Failure, give};
-use client::{Method, Reply};
+use client::{Method, Reply, Waits};
 use find::AdminEndpoint;
+use weir_extend::LACKS_RULE;
 use weir_proxy::admin::BOTH_MODES;
 
 pub(crate) use cluster::{ClusterFlags, DrainFlags, RouteFlags, cluster, drain, route};
@@ -177,7 +178,13 @@ fn reply(
     body: &[u8],
     what: &str,
 ) -> Result<Reply, Failure> {
-    let reply = client::send(&endpoint.address, request, body, endpoint.token.as_ref());
+    let waits = Waits::of(endpoint.answer_max);
+    let reply = client::send(
+        &endpoint.address,
+        request,
+        body,
+        (endpoint.token.as_ref(), waits),
+    );
     reply.map_err(|no_reply| no_reply.failure(what, &endpoint.address))
 }
 
@@ -213,6 +220,11 @@ fn refused(endpoint: &AdminEndpoint, reply: &Reply, what: &str) -> Failure {
             Exit::BadUsage,
             BOTH_MODES.to_owned(),
             Some("say which, by `--mode forward` or `--mode gateway`"),
+        ),
+        (403, _) if said.starts_with(LACKS_RULE) => failure(
+            Exit::BadUsage,
+            LACKS_RULE.to_owned(),
+            Some("`--lacking-rule` reads it all the same; it may be for one user"),
         ),
         (400 | 403 | 404 | 409 | 413 | 422, _) => failure(Exit::BadUsage, said.to_owned(), None),
         (status, _) => failure(

@@ -2,7 +2,8 @@
 
 use crate::messages::Failure;
 use std::io;
-use weir_proxy::config::AdminAddress;
+use std::time::Duration;
+use weir_proxy::config::{AdminAddress, Span};
 
 /// Why there is no reply.
 #[derive(Debug)]
@@ -11,8 +12,10 @@ pub(crate) enum NoReply {
     Off,
     /// Nothing listens there.
     Nothing,
-    /// It accepts connections and says nothing.
+    /// It closes connections and says nothing.
     Silent,
+    /// It has not answered within this time.
+    Late(Duration),
     /// It cannot be reached, or the connection broke.
     Io(io::Error),
     /// Another program answers, or another part of a Weir.
@@ -27,8 +30,6 @@ impl From<io::Error> for NoReply {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Self::Nothing,
-            // a limit of time has passed
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Self::Silent,
             _ => Self::Io(error),
         }
     }
@@ -48,6 +49,12 @@ impl NoReply {
             Self::Silent => (
                 "what listens there does not answer".to_owned(),
                 format!("is it the admin interface of a Weir? {ELSEWHERE}"),
+            ),
+            Self::Late(limit) => (
+                format!("what listens there has not answered within {}", Span::from_millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))),
+                format!(
+                    "is it the admin interface of a Weir? {ELSEWHERE}, and `--timeout TIME` waits longer"
+                ),
             ),
             Self::Io(error) => (error.to_string(), ELSEWHERE.to_owned()),
             Self::Other => (

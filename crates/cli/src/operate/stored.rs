@@ -51,7 +51,15 @@ enum StoredAction {
         file: PathBuf,
     },
     /// Print the content, at most 16 MiB of it
-    Read(SelectingRequest),
+    Read {
+        #[command(flatten)]
+        request: SelectingRequest,
+
+        /// Also of a response that only a rule which is gone had allowed to be stored: it answers
+        /// no request, and may be for one user
+        #[arg(long)]
+        lacking_rule: bool,
+    },
 }
 
 /// The request whose response is meant.
@@ -99,14 +107,29 @@ pub(crate) fn stored(flags: &StoredFlags) -> Result<(), Failure> {
         }
         StoredAction::Delete(url) => call("delete", url, "", &[])?,
         StoredAction::Inject { request, file } => request.call("inject", &message(file)?)?,
-        StoredAction::Read(request) => return give_bytes(&request.call("read", &[])?.content),
+        StoredAction::Read {
+            request,
+            lacking_rule,
+        } => {
+            let parameters = if *lacking_rule {
+                "lacking_rule=read&"
+            } else {
+                ""
+            };
+            let reply = request.call_with("read", parameters, &[])?;
+            return give_bytes(&reply.content);
+        }
     };
     give(&reply.body)
 }
 
 impl SelectingRequest {
     fn call(&self, word: &str, body: &[u8]) -> Result<Reply, Failure> {
-        let mut parameters = String::new();
+        self.call_with(word, "", body)
+    }
+
+    fn call_with(&self, word: &str, parameters: &str, body: &[u8]) -> Result<Reply, Failure> {
+        let mut parameters = parameters.to_owned();
         for field in &self.fields {
             parameters.push_str("field=");
             push_encoded(&mut parameters, field);

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use weir_extend::{
-    Fields, InjectedHead, ListenerMode, StoredError, StoredInfo, StoredTarget, Validation,
-    WHOLE_CONTENT_BYTES_MAX,
+    Fields, InjectedHead, LACKS_RULE, ListenerMode, StoredError, StoredInfo, StoredTarget,
+    Validation, WHOLE_CONTENT_BYTES_MAX,
 };
 use weir_wire::{HeadLimits, LineBuffer, Progress, parse_response_leniently};
 
@@ -58,6 +58,8 @@ pub enum StoredCall {
     Inject(InjectedHead, Vec<u8>),
     /// Reads its content.
     Read(StoredTarget),
+    /// The same, also if it answers no request any more, since a rule is gone.
+    ReadLackingRule(StoredTarget),
 }
 
 /// What came of it.
@@ -65,6 +67,13 @@ pub enum StoredCall {
 pub enum StoredReply {
     /// This is stored.
     Info(StoredInfo),
+    /// The same of one that was there.
+    Described {
+        /// What is known of it.
+        info: StoredInfo,
+        /// It answers no request any more, since a rule is gone.
+        lacks_rule: bool,
+    },
     /// These are stored.
     Variants(StoredVariants),
     /// It was validated.
@@ -87,7 +96,8 @@ impl StoredCall {
             | Self::Validate(target)
             | Self::Expire(target, _)
             | Self::Delete(target)
-            | Self::Read(target) => target,
+            | Self::Read(target)
+            | Self::ReadLackingRule(target) => target,
             Self::Inject(head, _) => &mut head.target,
         }
     }
@@ -98,6 +108,7 @@ impl StoredCall {
 struct Parameters {
     mode: Option<ListenerMode>,
     fresh_for: Option<Duration>,
+    lacking_rule: bool,
     fields: Fields,
     url: String,
 }
@@ -121,12 +132,13 @@ impl Parameters {
                         .map_err(|error| format!("fresh_for: {error}"))?;
                     parameters.fresh_for = Some(time.as_duration());
                 }
+                Some(("lacking_rule", "read")) => parameters.lacking_rule = true,
                 Some(("field", field)) => {
                     add_field(&mut parameters.fields, field, may_select)?;
                 }
                 _ => {
                     return Err(format!(
-                        "unexpected `{first}`: use mode, fresh_for, field, and url last"
+                        "unexpected `{first}`: use mode, fresh_for, lacking_rule=read, field, and url last"
                     ));
                 }
             }
@@ -233,6 +245,7 @@ async fn call_of(
             }
         },
         "delete" => StoredCall::Delete(target),
+        "read" if parameters.lacking_rule => StoredCall::ReadLackingRule(target),
         "read" => StoredCall::Read(target),
         "inject" => {
             let message = to_bytes(body, HEAD_BYTES_MAX + WHOLE_CONTENT_BYTES_MAX).await;
@@ -304,7 +317,8 @@ fn read_message(target: StoredTarget, message: &[u8]) -> Result<(InjectedHead, V
 
 fn answer(reply: StoredReply) -> Response {
     let said = match reply {
-        StoredReply::Info(info) => describe(&info),
+        StoredReply::Info(info) => describe(&info, false),
+        StoredReply::Described { info, lacks_rule } => describe(&info, lacks_rule),
         StoredReply::Variants(stored) => variants::table(&stored),
         StoredReply::Validation(Validation::Valid) => "valid\n".into(),
         StoredReply::Validation(Validation::Replaced) => "replaced\n".into(),
@@ -321,16 +335,21 @@ fn answer(reply: StoredReply) -> Response {
     text(StatusCode::OK, said)
 }
 
-fn describe(info: &StoredInfo) -> String {
+fn describe(info: &StoredInfo, lacks_rule: bool) -> String {
     let complete = info.complete_bytes;
     let complete = complete.map_or_else(|| "?".to_owned(), |bytes| bytes.to_string());
     let mut said = format!(
-        "status {}\nstored {} of {complete} bytes\nage {} s\nfresh for {} s\n\n",
+        "status {}\nstored {} of {complete} bytes\nage {} s\nfresh for {} s\n",
         info.status,
         info.stored_bytes,
         info.age.as_secs(),
         info.fresh_for.as_secs()
     );
+    if lacks_rule {
+        said.push_str(LACKS_RULE);
+        said.push('\n');
+    }
+    said.push('\n');
     for (name, value) in info.fields.iter() {
         let value = String::from_utf8_lossy(value);
         let _infallible = writeln!(said, "{name}: {}", value.escape_debug());
@@ -343,7 +362,7 @@ pub(super) fn failed(error: StoredError) -> Response {
         StoredError::BadTarget | StoredError::BadResponse => StatusCode::BAD_REQUEST,
         StoredError::NotStored => StatusCode::NOT_FOUND,
         StoredError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
-        StoredError::Forbidden => StatusCode::FORBIDDEN,
+        StoredError::Forbidden | StoredError::LacksRule => StatusCode::FORBIDDEN,
         StoredError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         StoredError::Unreachable => StatusCode::BAD_GATEWAY,
         StoredError::Timeout => StatusCode::GATEWAY_TIMEOUT,
@@ -351,7 +370,11 @@ pub(super) fn failed(error: StoredError) -> Response {
         StoredError::TooMany | StoredError::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         StoredError::NotDurable | StoredError::Corrupt => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    text(status, format!("{error}\n"))
+    let advice = match error {
+        StoredError::LacksRule => "; lacking_rule=read& before url= reads it all the same",
+        _ => "",
+    };
+    text(status, format!("{error}{advice}\n"))
 }
 
 #[cfg(test)]
@@ -364,6 +387,7 @@ mod tests {
         let known = Parameters {
             mode: Some(ListenerMode::Gateway),
             fresh_for: Some(Duration::from_secs(60)),
+            lacking_rule: false,
             fields: Fields::default(),
             url: "http://a/?b&c".into(),
         };

@@ -44,7 +44,10 @@ pub(crate) fn explain(
 
 async fn run(calls: &StoredCalls, call: StoredCall) -> Result<StoredReply, StoredError> {
     Ok(match call {
-        StoredCall::Query(target) => StoredReply::Info(calls.query(target).await?),
+        StoredCall::Query(target) => {
+            let (info, lacks_rule) = calls.describe(target).await?;
+            StoredReply::Described { info, lacks_rule }
+        }
         StoredCall::List(target) => StoredReply::Variants(calls.list(target).await?),
         StoredCall::Fetch(target) => StoredReply::Info(calls.fetch(target).await?),
         StoredCall::Validate(target) => StoredReply::Validation(calls.validate(target).await?),
@@ -57,6 +60,10 @@ async fn run(calls: &StoredCalls, call: StoredCall) -> Result<StoredReply, Store
         StoredCall::Read(target) => {
             let read = calls.read(target, WHOLE_CONTENT_BYTES_MAX).await?;
             StoredReply::Content(read.content)
+        }
+        StoredCall::ReadLackingRule(target) => {
+            let read = calls.read_lacking_rule(target, WHOLE_CONTENT_BYTES_MAX);
+            StoredReply::Content(read.await?.content)
         }
     })
 }

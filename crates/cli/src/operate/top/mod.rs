@@ -13,6 +13,7 @@ use super::find::{self, AdminFlags};
 use crate::messages::{Failure, give, json};
 use clap::builder::PossibleValuesParser;
 use reading::{Selection, Source};
+use std::time::Duration;
 use weir_measure::Label as _;
 use weir_measure::live::{TopBy, TopOf};
 
@@ -56,13 +57,18 @@ impl TopFlags {
     }
 }
 
+/// How long each answer may take: the admin interface gives it from memory.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+
 /// Shows what a proxy does until a key ends it, or prints it once.
 ///
 /// # Errors
 ///
 /// A token that is wrong or missing (exit 2); no proxy, or a terminal that cannot be used (exit 3).
 pub(crate) fn top(flags: &TopFlags) -> Result<(), Failure> {
-    let source = Source::new(find::endpoint(&flags.admin)?);
+    let mut endpoint = find::endpoint(&flags.admin)?;
+    endpoint.answer_max.get_or_insert(ANSWER_MAX);
+    let source = Source::new(endpoint);
     let selection = flags.selection();
     #[cfg(feature = "top")]
     if !flags.once && !flags.json && screen::has_terminal() {

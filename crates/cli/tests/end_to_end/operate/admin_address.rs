@@ -153,3 +153,78 @@ fn newer_interface_is_not_spoken_to_as_if_it_were_known() {
     ];
     purge_all(newer, 3, &expected);
 }
+
+/// Each command that speaks to an admin interface, with what it needs.
+const COMMANDS: [&[&str]; 11] = [
+    &["purge", "--all"],
+    &["reload"],
+    &["modules"],
+    &["cluster"],
+    &["drain"],
+    &["route", "http://a.example/"],
+    &["explain", "http://a.example/"],
+    &["stored", "query", "http://a.example/"],
+    &["stored", "list", "http://a.example/"],
+    &["top", "--once"],
+    &["top", "--json"],
+];
+
+/// Runs each command at an address, and expects exit 3 with these parts in at most three lines.
+#[track_caller]
+fn check_all(address: SocketAddr, more: &[&str], expected: &[&str]) {
+    for command in COMMANDS {
+        let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(command)
+            .args(["--admin", &address.to_string()])
+            .args(more)
+            .env("XDG_RUNTIME_DIR", "/nowhere")
+            .output()
+            .expect("the binary was built with this test");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{command:?}: {said}");
+        for part in expected {
+            assert!(said.contains(part), "{command:?}: no `{part}` in: {said}");
+        }
+        assert!(said.lines().count() <= 3, "{command:?}: {said}");
+    }
+}
+
+#[test]
+fn every_command_says_what_is_wrong_with_an_address_and_what_to_do() {
+    let closed = ClosedPort::hold().expect("a free port");
+    check_all(closed.address(), &[], &["nothing listens there", "hint: "]);
+    let nginx = Nginx::start("location / { return 200 x; }");
+    check_all(nginx.address, &[], &NOT_OURS);
+    let older = answering(|line| match line {
+        "GET / HTTP/1.1" => old("200 OK", OLD_LIST),
+        _ => old("404 Not Found", "no such endpoint; there are:\n"),
+    });
+    check_all(older, &[], &["is older than this command", "hint: "]);
+}
+
+#[test]
+fn command_waits_no_longer_for_an_answer_than_it_may() {
+    // connections are accepted by the kernel, and nothing answers them
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = silent.local_addr().expect("it is bound");
+    let expected = [
+        "caused by: what listens there has not answered within 50ms\n",
+        "hint: is it the admin interface of a Weir?",
+        "`--timeout TIME`",
+    ];
+    check_all(address, &["--timeout", "50ms"], &expected);
+    // a word now and then is no answer
+    let dripping = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = dripping.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for stream in dripping.incoming() {
+            let Ok(mut stream) = stream else { return };
+            std::thread::spawn(move || {
+                while stream.write_all(b"x").is_ok() {
+                    std::thread::yield_now();
+                }
+            });
+        }
+    });
+    check_all(address, &["--timeout", "50ms"], &["hint: "]);
+}

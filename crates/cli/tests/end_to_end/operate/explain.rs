@@ -271,6 +271,42 @@ fn values_that_may_be_of_a_user_need_the_token() {
 }
 
 #[test]
+fn response_of_a_rule_that_is_gone_is_named_and_read_only_when_that_is_said() {
+    let nginx = Nginx::start(
+        "location /mine { add_header Cache-Control 'private, max-age=3600'; return 200 mine; }",
+    );
+    let rule = r#"[{ path = ["/mine"], ignore = ["response private"], share = "unsafe" }]"#;
+    let config = Config::forward();
+    let proxy = Weir::serve(&config.clone().set("rule", rule));
+    let url = nginx.url("/mine");
+    proxy.get(&url).expect(200);
+    assert!(proxy.get(&url).is_hit());
+    let stored = |words: &[&str]| weir(proxy.folder(), &[&["stored"], words].concat());
+    expect(&stored(&["read", &url]), 0, &["mine"]);
+    assert_eq!(explain(&proxy, &[&url])["stored"][0]["marks"][0], "by-rule");
+    proxy.rewrite(&config.text());
+    expect(&weir(proxy.folder(), &["reload"]), 0, &["config reloaded"]);
+    let explained = explain(&proxy, &[&url]);
+    assert_eq!(explained["outcome"]["word"], "fetched", "{explained:#}");
+    let marks = explained["stored"][0]["marks"].to_string();
+    assert!(marks.contains("lacks-rule"), "{marks}");
+    let gone = "no rule permits any more what it was stored by";
+    expect(&stored(&["query", &url]), 0, &[gone]);
+    expect(
+        &stored(&["list", &url]),
+        0,
+        &["*!", "a rule that is gone had it stored"],
+    );
+    expect(
+        &stored(&["read", &url]),
+        2,
+        &[gone, "hint: `--lacking-rule` reads it"],
+    );
+    expect(&stored(&["read", "--lacking-rule", &url]), 0, &["mine"]);
+    assert!(!proxy.get(&url).is_hit());
+}
+
+#[test]
 fn request_that_cannot_be_explained_is_refused_with_the_reason() {
     let proxy = Weir::serve(&Config::forward());
     let check = |words: &[&str], parts: &[&str]| {

@@ -13,6 +13,8 @@ const DESCRIBING: [&str; 3] = ["content-type", "content-encoding", "content-lang
 
 const MORE_ON_DISK: &str = "further variants may be on disk alone: each is listed once a request has selected it, also one of `list` with its fields\n";
 
+const LACKING: &str = "! a rule that is gone had it stored: it answers no request\n";
+
 /// A line for each; the one that the request of the call selects has `*` in front.
 pub(super) fn table(stored: &StoredVariants) -> String {
     let titles = [
@@ -29,6 +31,9 @@ pub(super) fn table(stored: &StoredVariants) -> String {
     let mut rows = vec![titles.map(str::to_owned)];
     rows.extend(stored.variants.iter().map(row));
     let mut text = aligned(&rows);
+    if stored.variants.iter().any(|variant| variant.lacks_rule) {
+        text.push_str(LACKING);
+    }
     if stored.may_be_more_on_disk {
         text.push_str(MORE_ON_DISK);
     }
@@ -45,7 +50,13 @@ fn row(variant: &StoredVariantInfo) -> [String; 9] {
     let value = |name| visible(info.fields.get(name).unwrap_or(b"-"));
     let [media_type, coding, language] = DESCRIBING.map(value);
     [
-        if variant.is_selected { "*" } else { "" }.to_owned(),
+        match (variant.is_selected, variant.lacks_rule) {
+            (true, true) => "*!",
+            (true, false) => "*",
+            (false, true) => "!",
+            (false, false) => "",
+        }
+        .to_owned(),
         selected_by(variant),
         info.status.to_string(),
         bytes,
@@ -94,6 +105,7 @@ mod tests {
                 is_of_modules: true,
                 is_forwarded: false,
                 is_selected: true,
+                lacks_rule: true,
                 info: StoredInfo {
                     status: 200,
                     fields: Fields::received(fields),
@@ -108,10 +120,11 @@ mod tests {
         let table = table(&stored);
         let lines: Vec<&str> = table.lines().collect();
         let row =
-            "*  modules, accept-encoding  200     4 of 9  5 s  55 s       text/html\\u{1b}[2J  xx";
+            "*!  modules, accept-encoding  200     4 of 9  5 s  55 s       text/html\\u{1b}[2J  xx";
         assert!(lines[1].starts_with(row), "{}", lines[1]);
         assert!(lines[1].len() < 9 * CELL_BYTES_MAX && lines[1].contains("xxx..."));
-        assert_eq!(format!("{}\n", lines[2]), MORE_ON_DISK);
-        assert_eq!(lines.len(), 3);
+        assert_eq!(format!("{}\n", lines[2]), LACKING);
+        assert_eq!(format!("{}\n", lines[3]), MORE_ON_DISK);
+        assert_eq!(lines.len(), 4);
     }
 }

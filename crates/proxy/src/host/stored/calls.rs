@@ -2,7 +2,7 @@
 
 use super::injection::{self, Pieces};
 use super::lookup::{self, find};
-use super::reading::{self, Parts};
+use super::reading::{self, LackingRule, Parts, Reading};
 use super::{refetch, target};
 use crate::cache::invalidate::DURABLE_WAIT;
 use crate::fetch::storable_head::StorableHead;
@@ -56,6 +56,8 @@ pub(super) struct CallContext {
     /// Those in force when it began.
     pub(super) settings: Arc<Settings>,
     pub(super) may_store: bool,
+    /// The operator gets to know of responses that answer no request any more.
+    pub(super) is_operator: bool,
     /// Given back when the call is over, and what it has begun.
     pub(super) place: OwnPlace,
 }
@@ -80,6 +82,7 @@ impl StoredCalls {
         Ok(CallContext {
             settings: worker.settings(),
             may_store,
+            is_operator: matches!(self.caller, Caller::Operator),
             place: place.ok_or(StoredError::TooMany)?,
             worker,
         })
@@ -103,12 +106,44 @@ impl StoredCalls {
     }
 }
 
+impl StoredCalls {
+    /// What is stored, and whether it answers no request any more since a rule is gone: for the
+    /// operator.
+    pub(crate) fn describe(
+        &self,
+        target: StoredTarget,
+    ) -> Pending<Result<(StoredInfo, bool), StoredError>> {
+        self.call(async move |context: CallContext| {
+            let mut exchange = target::selecting_variant(&context, &target).await?;
+            let found = find(&mut exchange).await?;
+            let (response, _) = found.ok_or(StoredError::NotStored)?;
+            let info = lookup::info(&response, context.worker.now());
+            Ok((info, lookup::lacks_rule(&exchange, &response)))
+        })
+    }
+
+    /// Reads the content of a response, also if it answers no request any more: for the operator.
+    pub(crate) fn read_lacking_rule(
+        &self,
+        target: StoredTarget,
+        content_bytes_max: usize,
+    ) -> Pending<Result<StoredContent, StoredError>> {
+        self.call(async move |context: CallContext| {
+            let reading = reading::begin(context, &target, LackingRule::Read).await?;
+            read_whole(reading, content_bytes_max).await
+        })
+    }
+}
+
 impl StoredResponses for StoredCalls {
     fn query(&self, target: StoredTarget) -> Pending<Result<StoredInfo, StoredError>> {
         self.call(async move |context: CallContext| {
             let mut exchange = target::selecting_variant(&context, &target).await?;
             let found = find(&mut exchange).await?;
             let (response, _) = found.ok_or(StoredError::NotStored)?;
+            if lookup::lacks_rule(&exchange, &response) {
+                return Err(StoredError::NotStored);
+            }
             Ok(lookup::info(&response, context.worker.now()))
         })
     }
@@ -179,22 +214,8 @@ impl StoredResponses for StoredCalls {
         content_bytes_max: usize,
     ) -> Pending<Result<StoredContent, StoredError>> {
         self.call(async move |context: CallContext| {
-            let (mut reading, info) = reading::begin(context, &target).await?;
-            let most = content_bytes_max.min(WHOLE_CONTENT_BYTES_MAX);
-            let length = usize::try_from(reading.length()).ok();
-            let length = length.filter(|length| *length <= most);
-            let length = length.ok_or(StoredError::TooLarge)?;
-            if !reading.hold(length) {
-                return Err(StoredError::TooMany);
-            }
-            let mut content = Vec::with_capacity(length);
-            loop {
-                let part = reading.part().await?;
-                if part.is_empty() {
-                    return Ok(StoredContent { info, content });
-                }
-                content.extend_from_slice(&part);
-            }
+            let reading = reading::begin(context, &target, LackingRule::Refused).await?;
+            read_whole(reading, content_bytes_max).await
         })
     }
 
@@ -203,9 +224,31 @@ impl StoredResponses for StoredCalls {
         target: StoredTarget,
     ) -> Pending<Result<Box<dyn StoredReader>, StoredError>> {
         self.call(async move |context: CallContext| {
-            let reading = reading::begin(context, &target).await?;
+            let reading = reading::begin(context, &target, LackingRule::Refused).await?;
             Ok(Box::new(Parts::new(reading)) as Box<dyn StoredReader>)
         })
+    }
+}
+
+/// Reads all of a response, at most so many bytes.
+async fn read_whole(
+    (mut reading, info): (Reading, StoredInfo),
+    content_bytes_max: usize,
+) -> Result<StoredContent, StoredError> {
+    let most = content_bytes_max.min(WHOLE_CONTENT_BYTES_MAX);
+    let length = usize::try_from(reading.length()).ok();
+    let length = length.filter(|length| *length <= most);
+    let length = length.ok_or(StoredError::TooLarge)?;
+    if !reading.hold(length) {
+        return Err(StoredError::TooMany);
+    }
+    let mut content = Vec::with_capacity(length);
+    loop {
+        let part = reading.part().await?;
+        if part.is_empty() {
+            return Ok(StoredContent { info, content });
+        }
+        content.extend_from_slice(&part);
     }
 }
 

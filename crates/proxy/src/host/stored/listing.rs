@@ -28,6 +28,8 @@ pub struct StoredVariantInfo {
     pub is_forwarded: bool,
     /// The request of the call selects it.
     pub is_selected: bool,
+    /// A rule of the operator that is gone had it stored: it answers no request.
+    pub lacks_rule: bool,
     /// What is known of it.
     pub info: StoredInfo,
 }
@@ -52,7 +54,8 @@ async fn list(context: &CallContext, target: &StoredTarget) -> Result<StoredVari
         Some(mut exchange) => find(&mut exchange).await?,
         None => None,
     };
-    let key = target::exchange(context, target)?.key;
+    let exchange = target::exchange(context, target)?;
+    let key = exchange.key;
     let (store, now) = (&context.worker.shared.store, context.worker.now());
     let variants = store.variants(key).into_iter();
     let mut variants: Vec<_> = variants
@@ -67,6 +70,7 @@ async fn list(context: &CallContext, target: &StoredTarget) -> Result<StoredVari
                 is_of_modules: is_of(MODULES),
                 is_forwarded: is_of(FORWARDED),
                 is_selected: selected.as_ref().is_some_and(is_it),
+                lacks_rule: lookup::lacks_rule(&exchange, &response),
                 info: lookup::info(&response, now),
             }
         })
@@ -82,6 +86,7 @@ async fn list(context: &CallContext, target: &StoredTarget) -> Result<StoredVari
             is_of_modules: false,
             is_forwarded: false,
             is_selected: true,
+            lacks_rule: lookup::lacks_rule(&exchange, &response),
             info: lookup::info(&response, now),
         });
     }

@@ -60,6 +60,13 @@ pub(super) async fn find(exchange: &mut RequestState) -> Result<Option<Found>, S
     })
 }
 
+/// Whether no rule of the operator permits any more what a response was stored by: it answers no
+/// request.
+pub(super) fn lacks_rule(exchange: &RequestState, response: &StoredResponse) -> bool {
+    let used = exchange.reuse_of(response).of(&response.facts);
+    used.lacks_rule()
+}
+
 /// What a caller gets to know of a stored response.
 pub(super) fn info(response: &StoredResponse, now: Now) -> StoredInfo {
     let mut info = info_of_head(&response.head, &response.facts, now);

@@ -1,7 +1,7 @@
 //! Reading stored content in parts, from memory or from disk.
 
 use super::calls::CallContext;
-use super::lookup::{find, info};
+use super::lookup::{find, info, lacks_rule};
 use super::target;
 use crate::host::own_task;
 use crate::send::disk_read::DiskRead;
@@ -26,14 +26,30 @@ pub(super) struct Reading {
     failed: Cell<Option<StoredError>>,
 }
 
+/// What becomes of a response that answers no request any more, since a rule is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LackingRule {
+    /// It is not read: to a module it is not there.
+    Refused,
+    /// It is read.
+    Read,
+}
+
 /// Begins to read what is stored for `target`, and says what that is.
 pub(super) async fn begin(
     context: CallContext,
     target: &StoredTarget,
+    lacking: LackingRule,
 ) -> Result<(Reading, StoredInfo), StoredError> {
     let mut exchange = target::selecting_variant(&context, target).await?;
     let found = find(&mut exchange).await?;
     let (response, _) = found.ok_or(StoredError::NotStored)?;
+    if lacking == LackingRule::Refused && lacks_rule(&exchange, &response) {
+        return Err(match context.is_operator {
+            true => StoredError::LacksRule,
+            false => StoredError::NotStored,
+        });
+    }
     let length = response.complete_length().filter(|_| !response.is_part());
     let length = length.ok_or(StoredError::NotStored)?;
     let info = info(&response, context.worker.now());

@@ -57,7 +57,9 @@ pub(super) async fn fetch(
     check_rules(&exchange)?;
     let now = context.worker.now();
     let found = find(&mut exchange).await?;
-    let whole = found.filter(|(response, _)| !response.is_part());
+    let is_used =
+        |(response, _): &Found| !response.is_part() && !lookup::lacks_rule(&exchange, response);
+    let whole = found.filter(is_used);
     let mut outcome = Outcome::Again;
     if let Some((response, expected)) = whole {
         if !lookup::fresh_for(&response.facts, now).is_zero() {
