@@ -5,6 +5,7 @@ mod hits;
 mod mrc;
 mod paper;
 mod progress_reporter;
+mod rules;
 mod run;
 mod sweep;
 mod trace;

@@ -12,8 +12,30 @@ fn made() -> TempDir {
     let arguments = "trace make modem-1997 --requests 3000 --output modem.parquet";
     let output = weir(place.path(), &words(arguments));
     assert_eq!(output.status.code(), Some(0), "{}", whole(&output));
+    std::fs::write(place.path().join("rules.toml"), RULES).expect("a file");
+    std::fs::write(
+        place.path().join("bypass.toml"),
+        "[[rule]]\nbypass = true\n",
+    )
+    .expect("a file");
+    let wrong = "[[rule]]\nbypas = true\n";
+    std::fs::write(place.path().join("wrong-rules.toml"), wrong).expect("a file");
     place
 }
+
+/// Rules of which one cannot be told from a trace, and one not whole.
+const RULES: &str = r#"
+[[rule]]
+name = "mirror"
+host = ["deb.debian.org"]
+lifetime.forced = "1h"
+
+[[rule]]
+name = "texts"
+content_type = ["text/*"]
+lifetime.forced = "1h"
+response = ["remove X-Mirror"]
+"#;
 
 fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
@@ -36,6 +58,15 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "sim-run-rows",
         "sim run modem.parquet --profile http-1998 --rows rows.parquet",
+    ),
+    ("sim-run-rules", "sim run modem.parquet --rules rules.toml"),
+    (
+        "sim-run-bypass",
+        "sim run modem.parquet --rules bypass.toml",
+    ),
+    (
+        "sim-run-wrong-rules",
+        "sim run modem.parquet --rules wrong-rules.toml",
     ),
     (
         "sim-run-rows-small",

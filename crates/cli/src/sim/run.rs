@@ -1,5 +1,6 @@
 //! `weir sim run`.
 
+use super::rules;
 use super::trace::choices;
 use crate::effective::load_without_modules;
 use crate::messages::{Failure, give, give_json};
@@ -39,6 +40,11 @@ pub(crate) struct RunFlags {
     /// cgi-bin or cache control)
     #[arg(long, value_name = "NAME", default_value_t)]
     profile: Profile,
+
+    /// Config file of `weir serve` whose `[[rule]]` tables hold, as far as a trace can tell what
+    /// they are for: statuses, media types and methods, and no hosts, paths or clients
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
 
     /// Caching: off (every request bypasses the cache), on (by the rules of the profile),
     /// ignoring-cookies (as if no message had a cookie)
@@ -208,6 +214,9 @@ struct Record<'a> {
 /// The flags contradict each other or it is no trace (exit 2), or it cannot be read (3).
 pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     let mut settings = flags.settings();
+    if let Some(path) = &flags.rules {
+        settings.operator_rules = Some(rules::of_file(path)?);
+    }
     settings.check()?;
     settings.links = flags.link_settings()?;
     let reader = Reader::open(&flags.trace)?;

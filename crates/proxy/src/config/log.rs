@@ -17,6 +17,15 @@ table! {
         /// `readable` where lines go to stdout and that is a terminal, and `json` elsewhere: a
         /// first try is looked at, and what is collected is read by programs.
         format: LogFormat = LogFormat::Auto;
+        /// How lines show clients: `full` by their addresses, `hash` by a name that is the same
+        /// for all requests of a client until the proxy restarts, and from which its address
+        /// cannot be computed: the one that `/top` has. Users who have logged in are named in both.
+        /// The default is `full`, as tools that read logs need addresses.
+        clients: LogClients = LogClients::Full;
+        /// Whether lines show queries of URLs, those of `Referer` among them: `full`, or `cut`,
+        /// since queries carry names, words that were searched for, and keys. The default is
+        /// `full`, as tools that read logs need them.
+        queries: LogQueries = LogQueries::Full;
         /// Lines that may wait for a slow disk or reader; more are dropped and counted, since the
         /// log never delays a response. 8192 lines of 500 bytes are about 4 MiB.
         queue_lines: u32 = 8192, from 16, to 1 << 20;
@@ -36,6 +45,26 @@ choice! {
         Squid = "squid",
         /// The combined log format of Apache httpd and nginx.
         Combined = "combined",
+    }
+}
+
+choice! {
+    /// How lines show clients.
+    pub enum LogClients {
+        /// By their addresses.
+        Full = "full",
+        /// By a name that does not tell the address.
+        Hash = "hash",
+    }
+}
+
+choice! {
+    /// Whether lines show queries.
+    pub enum LogQueries {
+        /// They do.
+        Full = "full",
+        /// They do not.
+        Cut = "cut",
     }
 }
 

@@ -32,7 +32,7 @@ pub use dns::Dns;
 pub use fetch::Fetch;
 pub use limits::Limits;
 pub use listener::{Listener, ListenerKind, Mode};
-pub use log::{Log, LogFormat, LogTarget};
+pub use log::{Log, LogClients, LogFormat, LogQueries, LogTarget};
 pub use module::Module;
 pub use route::cluster::{Cluster, Member};
 pub use route::link::{DayTimes, Link, LinkRate, LinkWindow, Weekday, ZoneName};
@@ -66,6 +66,7 @@ pub use weir_policy::extension::{ExecutionModel, FailurePolicy};
 use route::OwnPlaces;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddrV4;
+use weir_policy::rule::RuleSpec;
 
 /// The whole configuration. An empty file is its default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +117,12 @@ pub struct Config {
 }
 
 impl Config {
+    /// The rules of a valid configuration, those of presets in the place of these.
+    #[must_use]
+    pub fn rule_specs(&self) -> Vec<RuleSpec> {
+        rule::rule_specs(&self.rules)
+    }
+
     /// Refuses values outside their range and contradictions; the first one found.
     ///
     /// # Errors

@@ -7,12 +7,14 @@ mod combined;
 mod entry;
 mod fields;
 mod json;
+mod privacy;
 mod readable;
 mod squid;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use entry::{Entry, RequestLine};
+pub(crate) use privacy::{LoggedClient, Privacy};
 pub(crate) use weir_log::Destination;
 
 use std::cell::RefCell;
@@ -69,6 +71,7 @@ impl Format {
 #[derive(Debug)]
 pub(crate) struct AccessLog {
     format: Format,
+    privacy: Privacy,
     lines: LineLog,
 }
 
@@ -102,8 +105,15 @@ impl AccessLog {
         };
         Ok(Self {
             format,
+            privacy: Privacy::default(),
             lines: LineLog::open(destination, queue_lines, report)?,
         })
+    }
+
+    /// The same, which leaves this out of its lines.
+    #[must_use]
+    pub(crate) fn with_privacy(self, privacy: Privacy) -> Self {
+        Self { privacy, ..self }
     }
 
     /// Whether anything is logged: making an entry costs more than this question.
@@ -117,10 +127,11 @@ impl AccessLog {
         if !self.is_on() {
             return;
         }
+        let entry = self.privacy.shown(entry);
         SCRATCH.with_borrow_mut(|scratch| {
             scratch.line.clear();
             self.format
-                .write(entry, &mut scratch.stamp, &mut scratch.line);
+                .write(&entry, &mut scratch.stamp, &mut scratch.line);
             self.lines.push(&scratch.line);
         });
     }
@@ -150,7 +161,10 @@ impl AccessLog {
 pub fn log_fields() -> impl Iterator<Item = (&'static str, &'static str)> {
     let always = [
         ("time", "When the response ended, RFC 3339, UTC."),
-        ("client", "Address and port of the client."),
+        (
+            "client",
+            "Address and port of the client, or with `log.clients = \"hash\"` its name in `/top`.",
+        ),
     ];
     let fields = fields::FIELDS.iter().map(|field| (field.name, field.about));
     always.into_iter().chain(fields)

@@ -1,7 +1,7 @@
 //! The last phase: a finished request is counted, logged and recorded, once, in the words of its
 //! verdict.
 
-use super::access_log::{AccessLog, Entry, RequestLine};
+use super::access_log::{AccessLog, Entry, LoggedClient, RequestLine};
 use super::client::{ClientFacts, ForPeers};
 use super::record::{Finished, Record};
 use super::request_log::RequestLog;
@@ -82,7 +82,7 @@ impl LogSinks<'_> {
             .unwrap_or_default();
         self.access_log.log(&Entry {
             time_unix_ms: unix_ms(),
-            client: finished.client.peer,
+            client: LoggedClient::At(finished.client.peer),
             client_reused: finished.client.is_reused(),
             mechanism: mechanism(finished),
             request: finished.line.unwrap_or_default(),

@@ -4,12 +4,14 @@ use crate::admin::{self, AdminHandle, AdminSocket, TOKEN_LINE_BYTES_MAX, Token, 
 use crate::client::hand_off;
 use crate::cluster::purges::ClusterPurges;
 use crate::cluster::{ClusterSecret, Membership};
-use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
+use crate::config::{
+    self, AdminAddress, Config, LogClients, LogFormat, LogQueries, LogTarget, TokenFile,
+};
 use crate::host::{
     digest_fetch, hop_probes, member_message, module_host, own_url_check, purge_sender,
     state_exchange, timers,
 };
-use crate::log::access_log::{AccessLog, Destination, Format, Say};
+use crate::log::access_log::{AccessLog, Destination, Format, Privacy, Say};
 use crate::log::module_log::ModuleLog;
 use crate::log::record::{Record, Recorder};
 use crate::log::top::tops::Tops;
@@ -360,11 +362,16 @@ pub(super) fn share(
         Some(disk) => disk_tier::behind(store, disk, &config.disk),
         None => store,
     };
+    let tops = Arc::new(Tops::new(workers, network.common_counters()));
+    let privacy = Privacy {
+        client_keys: (config.log.clients == LogClients::Hash).then(|| tops.client_keys()),
+        cuts_queries: config.log.queries == LogQueries::Cut,
+    };
     Ok(Shared {
         module_kinds,
         module_log,
         say: Arc::clone(&say),
-        access_log: open_log(config, say)?,
+        access_log: open_log(config, say)?.with_privacy(privacy),
         own_work: Arc::default(),
         cluster_purges: ClusterPurges::default(),
         digests: Arc::default(),
@@ -373,7 +380,7 @@ pub(super) fn share(
         heartbeats: Heartbeats::new(workers),
         reloaded: watch::Sender::new(()),
         record,
-        tops: Arc::new(Tops::new(workers, network.common_counters())),
+        tops,
         settings: Arc::new(ArcSwap::from_pointee(settings)),
         network: Arc::new(network),
         give_back_memory,

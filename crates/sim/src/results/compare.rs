@@ -13,6 +13,7 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
+use weir_policy::rule::RuleSet;
 use weir_semantics::DeltaSeconds;
 use weir_trace::Row;
 
@@ -35,6 +36,7 @@ pub struct Comparing {
     rows: u64,
     assumed: Assumptions,
     assumed_lifetime: Option<DeltaSeconds>,
+    operator_rules: Option<Arc<RuleSet>>,
 }
 
 /// What some rows say, and when they come.
@@ -89,13 +91,17 @@ impl Comparing {
             rows: 0,
             assumed: Assumptions::default(),
             assumed_lifetime: settings.assumed_lifetime_s.map(DeltaSeconds),
+            operator_rules: settings.operator_rules.clone(),
         })
     }
 
     /// The next row of the trace.
     pub fn push(&mut self, row: &Row) {
         let ask = Ask::of(row, self.rows, &mut self.assumed);
-        let ask = ask.assuming(row, self.assumed_lifetime, &mut self.assumed);
+        let mut ask = ask.assuming(row, self.assumed_lifetime, &mut self.assumed);
+        if let Some(rules) = &self.operator_rules {
+            ask = ask.ruled_by(rules, row);
+        }
         self.rows += 1;
         self.facts.push((row.arrival_us, ask));
         if self.facts.len() >= TOGETHER_ROWS {

@@ -475,6 +475,11 @@ fn specs(rules: &[Rule]) -> Result<(Vec<RuleSpec>, Vec<usize>), Invalid> {
     Ok((specs, places))
 }
 
+/// The rules that [`compile`] makes a set of.
+pub(crate) fn rule_specs(rules: &[Rule]) -> Vec<RuleSpec> {
+    specs(rules).map_or_else(|_| Vec::new(), |(specs, _)| specs)
+}
+
 /// The table of each rule of [`compile`], by its place.
 pub(crate) fn places(rules: &[Rule]) -> Vec<usize> {
     specs(rules).map_or_else(|_| Vec::new(), |(_, places)| places)

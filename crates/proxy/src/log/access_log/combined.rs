@@ -10,7 +10,7 @@ const TARGET_BYTES_MAX: usize = 8 << 10;
 const TEXT_BYTES_MAX: usize = 1 << 10;
 
 pub(super) fn write(entry: &Entry<'_>, stamp: &Stamp, line: &mut Vec<u8>) {
-    escape::ip(entry.client.ip(), line);
+    entry.client.write_host(line);
     line.extend_from_slice(b" - ");
     escape::word(escape::cut(entry.user(), TEXT_BYTES_MAX), line);
     line.extend_from_slice(b" [");

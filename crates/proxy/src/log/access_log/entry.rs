@@ -1,9 +1,9 @@
 //! What a format can show of a finished request.
 
+use super::privacy::LoggedClient;
 use crate::config::Mechanism;
 use crate::log::request_log::RequestLog;
 use crate::log::words;
-use std::net::SocketAddr;
 use weir_measure::Label as _;
 use weir_policy::{Phase, Storing, Verdict};
 use weir_semantics::line_named;
@@ -17,8 +17,8 @@ use weir_wire::RequestHead;
 pub(crate) struct Entry<'a> {
     /// When the response ended, milliseconds since 1970 UTC.
     pub(crate) time_unix_ms: u64,
-    /// Address of the client.
-    pub(crate) client: SocketAddr,
+    /// The client.
+    pub(crate) client: LoggedClient,
     /// Not the first request on the client's connection.
     pub(crate) client_reused: bool,
     /// How the response gets from the node to the client, where front ends hand connections over.

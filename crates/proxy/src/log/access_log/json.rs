@@ -9,7 +9,7 @@ pub(super) fn write(entry: &Entry<'_>, stamp: &Stamp, line: &mut Vec<u8>) {
     line.extend_from_slice(br#"{"time":""#);
     stamp.write_rfc3339(line);
     line.extend_from_slice(br#"","client":""#);
-    escape::socket(entry.client, line);
+    entry.client.write(line);
     line.push(b'"');
     for field in FIELDS {
         put(field.key, (field.value)(entry), line);

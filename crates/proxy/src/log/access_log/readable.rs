@@ -34,7 +34,7 @@ pub(super) fn write(entry: &Entry<'_>, stamp: &Stamp, columns: u16, line: &mut V
     let begin = line.len();
     line.extend_from_slice(stamp.time_of_day());
     line.extend_from_slice(b"Z ");
-    let client = entry.client.ip().to_canonical().to_string();
+    let client = entry.client.readable();
     padded(client.as_bytes(), CLIENT_COLUMNS, line);
     line.push(b' ');
     padded(entry.verdict_word().as_bytes(), VERDICT_COLUMNS, line);

@@ -20,7 +20,7 @@ pub(super) fn write(entry: &Entry<'_>, line: &mut Vec<u8>) {
     line.extend_from_slice(&fraction);
     padded(entry.total_us / 1000, line);
     line.push(b' ');
-    escape::ip(entry.client.ip(), line);
+    entry.client.write_host(line);
     line.push(b' ');
     line.extend_from_slice(code(entry).as_bytes());
     line.push(b'/');

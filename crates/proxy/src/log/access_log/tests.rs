@@ -34,7 +34,7 @@ impl Sample {
     fn entry(&self) -> Entry<'_> {
         Entry {
             time_unix_ms: 784_111_777_042,
-            client: address("192.0.2.1:4321"),
+            client: LoggedClient::At(address("192.0.2.1:4321")),
             client_reused: true,
             mechanism: None,
             request: self.request,
@@ -140,7 +140,7 @@ fn request_without_facts_is_a_valid_line_in_every_format() {
     let (verdict, log) = (verdict(Handling::Forward(Fwd::UriMiss), None), empty_log());
     let entry = Entry {
         time_unix_ms: 0,
-        client: address("0.0.0.0:0"),
+        client: LoggedClient::At(address("0.0.0.0:0")),
         client_reused: false,
         mechanism: None,
         request: RequestLine::default(),
@@ -191,7 +191,7 @@ fn readable_line_names_the_request_in_columns_that_fit_the_terminal() {
     sample.request.method = "POST";
     sample.verdict = verdict(Handling::Collapsed(Fwd::UriMiss), None);
     let mut entry = sample.entry();
-    entry.client = address("[2001:db8:1111:2222:3333:4444:5555:6666]:1");
+    entry.client = LoggedClient::At(address("[2001:db8:1111:2222:3333:4444:5555:6666]:1"));
     assert_eq!(
         line(Format::readable(Some(40)), &entry),
         "08:49:37Z 2001:db..5:6666 collapsed 200 1.2KiB  12ms POST deb.debian.._amd64.deb\n"
@@ -228,6 +228,40 @@ fn no_byte_of_a_request_reaches_a_terminal_as_anything_but_text() {
             text.starts_with("08:49:37Z 192.0.2.1       uri-miss  200 "),
             "{text:?}"
         );
+    }
+}
+
+#[test]
+fn private_line_has_neither_addresses_of_clients_nor_queries() {
+    let sample = forwarded();
+    let entry = Entry {
+        request: RequestLine {
+            target: "http://a.example/b?secret=1",
+            referer: b"http://a.example/c?secret=2",
+            ..sample.request
+        },
+        ..sample.entry()
+    };
+    let privacy = Privacy {
+        client_keys: Some(std::hash::RandomState::new()),
+        cuts_queries: true,
+    };
+    for format in [
+        Format::Json,
+        Format::Squid,
+        Format::Combined,
+        Format::readable(None),
+    ] {
+        let plain = line(format, &entry);
+        assert!(
+            plain.contains("192.0.2.1") && plain.contains("secret=1"),
+            "{plain}"
+        );
+        let private = line(format, &privacy.shown(&entry));
+        assert!(!private.contains("192.0.2.1"), "{private}");
+        assert!(!private.contains("secret"), "{private}");
+        assert!(private.contains("a.example/b"), "{private}");
+        assert_eq!(private, line(format, &privacy.shown(&entry)));
     }
 }
 
@@ -405,6 +439,7 @@ fn piped(queue_lines: usize) -> (AccessLog, File) {
     let (read, write) = pipe().expect("a pipe");
     let lines = LineLog::to_file(File::from(write), queue_lines, |_| {}).expect("a thread");
     let log = AccessLog {
+        privacy: Privacy::default(),
         format: Format::Json,
         lines,
     };

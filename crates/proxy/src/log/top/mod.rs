@@ -18,6 +18,6 @@ mod recent_misses;
 mod tests;
 pub(crate) mod tops;
 
-pub(crate) use names::TargetName;
+pub(crate) use names::{TargetName, hashed_client};
 pub(crate) use ranking::Weights;
 pub(crate) use recent_misses::MissFacts;

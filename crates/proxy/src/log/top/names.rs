@@ -115,11 +115,16 @@ pub(super) fn key_of(by: &RandomState, address: impl std::hash::Hash) -> u64 {
     by.hash_one(address)
 }
 
+/// The name of a client that does not tell its address.
+pub(crate) fn hashed_client(by: &RandomState, address: IpAddr) -> String {
+    format!("client-{:012x}", key_of(by, ("name", address)) >> 16)
+}
+
 /// How a client is shown: its address, or a name that is the same for all its requests to this
 /// process, and from which the address cannot be computed.
 pub(super) fn client(by: &RandomState, shown: TopClients, address: IpAddr) -> String {
     match shown {
         TopClients::Addresses => address.to_string(),
-        TopClients::Hashed => format!("client-{:012x}", key_of(by, ("name", address)) >> 16),
+        TopClients::Hashed => hashed_client(by, address),
     }
 }

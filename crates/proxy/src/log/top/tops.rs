@@ -70,6 +70,11 @@ impl Tops {
         }
     }
 
+    /// What makes the names of clients that do not tell their addresses.
+    pub(crate) fn client_keys(&self) -> RandomState {
+        self.keys.clone()
+    }
+
     pub(super) fn keys(&self) -> &RandomState {
         &self.keys
     }
