@@ -155,11 +155,16 @@ impl Transaction {
     /// Whether the stored response stays though `why` keeps the new one from being stored: it is
     /// fresh, this client bypassed it, and the reason is its request. Any client can send such a
     /// one.
-    pub(super) fn spares_fresh(&self, now: Now, why: NotStored) -> bool {
+    pub(super) fn spares_fresh(
+        &self,
+        now: Now,
+        response: (&Rules, &ResponseFacts),
+        why: NotStored,
+    ) -> bool {
         let is_fresh = |stored: StoredFacts| !stored.no_cache && stored.ttl(now) > 0;
         self.verdict.handling == Handling::Forward(Fwd::Request)
             && self.stored.is_some_and(is_fresh)
-            && self.is_of_the_request(why)
+            && self.is_of_the_request(now, response, why)
     }
 
     /// Whether the response is not stored only because it is not what the modules of the target

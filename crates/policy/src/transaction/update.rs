@@ -83,7 +83,7 @@ impl Transaction {
             }
             Err(why) => {
                 let facts = self.merged_facts(now, rules, update);
-                (facts, self.not_updated(why))
+                (facts, self.not_updated(now, (rules, update.merged), why))
             }
         };
         self.stored = Some(facts);
@@ -101,7 +101,10 @@ impl Transaction {
         let facts = match self.storing_merged(now, rules, update) {
             Ok(facts) => facts,
             // what is stored may be joined for another request
-            Err(why) if self.is_of_the_request(why) || self.is_set_aside(why) => {
+            Err(why)
+                if self.is_of_the_request(now, (rules, update.merged), why)
+                    || self.is_set_aside(why) =>
+            {
                 return Commands::one(self.forward_again(now));
             }
             Err(_) => return self.outdated(now),
@@ -119,7 +122,8 @@ impl Transaction {
         // a 200 says of a stored error or redirect that it is over
         let is_other_status = update.merged.status != update.response.status;
         if update.fits == Fits::Other || is_other_status {
-            return relay.and(self.not_updated(NotStored::Rule(NotStorable::Method)));
+            let why = NotStored::Rule(NotStorable::Method);
+            return relay.and(self.not_updated(now, (rules, update.response), why));
         }
         if update.fits == Fits::Unknown {
             let _ = self.not_stored(NotStored::Rule(NotStorable::Method));
@@ -132,14 +136,20 @@ impl Transaction {
                 self.note_storing(&facts);
                 relay.with(Command::Freshen(facts))
             }
-            Err(why) => relay.and(self.not_updated(why)),
+            Err(why) => relay.and(self.not_updated(now, (rules, update.merged), why)),
         }
     }
 
     /// What becomes of a stored response that the merged one does not replace, because of `why`.
-    fn not_updated(&mut self, why: NotStored) -> Commands {
+    fn not_updated(
+        &mut self,
+        now: Now,
+        response: (&Rules, &ResponseFacts),
+        why: NotStored,
+    ) -> Commands {
+        let is_spared = self.is_of_the_request(now, response, why) || self.is_set_aside(why);
         let _ = self.not_stored(why);
-        if self.is_of_the_request(why) || self.is_set_aside(why) {
+        if is_spared {
             Commands::default()
         } else {
             Commands::one(Command::Drop)
@@ -243,12 +253,28 @@ impl Transaction {
 
     /// Whether it is refused because of the request: what a request with credentials brings is for
     /// its user, and says nothing of what is stored for all.
-    pub(super) const fn is_of_the_request(&self, why: NotStored) -> bool {
+    ///
+    /// So is one with a cookie, if a rule of the operator has the same response to a request
+    /// without a cookie stored: the cookie alone keeps it from that, and any client can send one.
+    pub(super) fn is_of_the_request(
+        &self,
+        now: Now,
+        (rules, response): (&Rules, &ResponseFacts),
+        why: NotStored,
+    ) -> bool {
         let is_refused = matches!(
             why,
             NotStored::Bypass | NotStored::Rule(NotStorable::RequestNoStore)
         );
-        is_refused || self.request.has_authorization
+        let is_of_cookie = || {
+            let anonymous = RequestFacts {
+                has_cookie: false,
+                ..self.request
+            };
+            let stored = self.storing_for(&anonymous.for_whole(), now, rules, response);
+            self.request.has_cookie && stored.is_ok()
+        };
+        is_refused || self.request.has_authorization || is_of_cookie()
     }
 
     /// Once at most: from then on the request is sent only as the client sent it.

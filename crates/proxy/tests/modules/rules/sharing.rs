@@ -179,3 +179,28 @@ fn request_waits_for_a_response_that_a_rule_has_shared() {
         wait_for(setup, RuleDeviation::Shared, 2);
     });
 }
+
+/// The cookie of one client says nothing of what is stored for all.
+#[test]
+fn client_with_a_cookie_does_not_throw_out_what_others_use() {
+    Setup::each_with(ruled(UNSAFE), |setup| {
+        let answer = response("Set-Cookie: id=1\r\nETag: \"a\"\r\n");
+        let stored = forwarded(setup, "/public", "", &answer);
+        assert!(stored.contains(";stored"), "{stored}");
+        for (fields, answer) in [
+            ("Cookie: id=2\r\nPragma: no-cache\r\n", answer.clone()),
+            (
+                "Cookie: id=2\r\nCache-Control: no-cache\r\n",
+                answer
+                    .replace("200 OK", "304 Not Modified")
+                    .replace("Content-Length: 2\r\n", "")
+                    .replace("ok", ""),
+            ),
+        ] {
+            let verdict = forwarded(setup, "/public", fields, &answer);
+            assert!(verdict.starts_with("fwd=request"), "{verdict}");
+            let found = hit(setup, "/public", "");
+            assert!(found.is_hit(), "{fields}: {}", found.head.cache_status());
+        }
+    });
+}
