@@ -21,6 +21,10 @@ table! {
         /// `value` continues it if that is expected to save more bytes than it costs, by how often
         /// the response is requested and how much of it is missing.
         abort: AbortKind = AbortKind::Value;
+        /// With `abort = "finish"`, also of a rule: time for which a fetch continues without a
+        /// reader if its response does not say how long it is. One that never ends, such as a
+        /// stream of events, would be fetched as long as its next hop sends.
+        finish_unknown_length: Span = Span::from_mins(10), from Span::ZERO, to Span::from_days(1);
         /// With `abort = "value"`: a fetch that lacks no more than this continues in any case. It
         /// is Squid's number, and a quarter of the default `read_ahead`: as much may be on its way
         /// when the client disconnects.

@@ -46,6 +46,10 @@ struct Fetch {
     end: Option<FetchEnd>,
     /// When the round trip was looked at.
     looked: Option<Tick>,
+    /// How long it may continue without a reader if its length is not known, milliseconds.
+    unread_ms_max: u64,
+    /// Since when it continues so.
+    unread_since: Option<Tick>,
     /// Its share of the budget of background bytes.
     background: Allowance,
     /// Bytes that the heavy hitters do not have yet.
@@ -76,6 +80,8 @@ pub(crate) fn begin(
         is_background: false,
         end: None,
         looked: None,
+        unread_ms_max: settings.config.fetch.finish_unknown_length.as_millis(),
+        unread_since: None,
         background: Allowance::default(),
         uncounted: Cell::new(0),
     });
@@ -109,7 +115,11 @@ impl Fetch {
             if self.end.is_some() {
                 return Poll::Ready(());
             }
-            let most = match self.in_flight.permit(&self.worker, self.id, cx.waker()) {
+            let permit = self.in_flight.permit(&self.worker, self.id, cx.waker());
+            if matches!(permit, ReadPermit::UpTo(_) | ReadPermit::Wait) {
+                self.unread_since = None;
+            }
+            let most = match permit {
                 ReadPermit::UpTo(most) => {
                     self.set_background(false);
                     most
@@ -122,6 +132,10 @@ impl Fetch {
                 // switched off meanwhile
                 ReadPermit::Background if self.worker.shared.background.is_nothing() => {
                     self.finish(FetchEnd::Stopped);
+                    continue;
+                }
+                ReadPermit::Background if self.is_endless() && !self.in_flight.is_awaited() => {
+                    self.stop_unread(StopReason::LengthUnknown);
                     continue;
                 }
                 ReadPermit::Background if self.in_flight.is_kept() => {
@@ -253,19 +267,35 @@ impl Fetch {
             }
             verdict => verdict,
         };
-        if matches!(verdict, AbortDecision::Stop(_))
-            && !self.in_flight.end_unread(&self.worker, self.id)
-        {
-            // a reader was attached while it was judged
-            return;
+        match verdict {
+            AbortDecision::Continue(_) => {
+                self.count_fate(verdict);
+                self.in_flight.go_on(self.id);
+            }
+            AbortDecision::Stop(why) => self.stop_unread(why),
         }
+    }
+
+    /// Stops without a reader, unless one was attached meanwhile.
+    fn stop_unread(&mut self, why: StopReason) {
+        if self.in_flight.end_unread(&self.worker, self.id) {
+            self.count_fate(AbortDecision::Stop(why));
+            self.finish(FetchEnd::Stopped);
+        }
+    }
+
+    fn count_fate(&self, verdict: AbortDecision) {
         if let Some(fate) = Aborted::from_word(verdict.as_str()) {
             self.worker.counters().inc(Metric::FetchesAbandoned(fate));
         }
-        match verdict {
-            AbortDecision::Continue(_) => self.in_flight.go_on(self.id),
-            AbortDecision::Stop(_) => self.finish(FetchEnd::Stopped),
-        }
+    }
+
+    /// Whether it has continued without a reader for too long, and no length says when it ends. It
+    /// is looked at whenever something comes, and what sends nothing is cut as silent.
+    fn is_endless(&mut self) -> bool {
+        let now = self.worker.now().tick;
+        let since = *self.unread_since.get_or_insert(now);
+        now.ms_since(since) >= self.unread_ms_max && self.in_flight.to_come(self.id).is_none()
     }
 
     /// Takes from the background's budget, if what it took before is used up; waits for it if there

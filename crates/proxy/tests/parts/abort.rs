@@ -242,3 +242,33 @@ fn zero_background_budget_aborts_every_fetch_without_a_reader() {
         check(policy, STRONG, &[(99, Aborted::StopNoBudget)]);
     }
 }
+
+/// A stream of events has no end: what no client reads is not received for ever.
+#[test]
+fn finish_has_an_end_for_a_response_without_a_length() {
+    let setup = AbortSetup::new(|fetch| {
+        fetch.abort = AbortKind::Finish;
+        fetch.finish_unknown_length = span("10min");
+    });
+    let mut client = setup.proxy.client();
+    client.send("GET /events HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    let mut hop = setup.origin.accept();
+    hop.read_head();
+    hop.send("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
+    client.read_head();
+    client.read_chunks_of(1);
+    drop(client);
+    let fate = |fate| Metric::FetchesAbandoned(fate);
+    setup.proxy.wait_for(fate(Aborted::GoOnAlways), 1);
+    let before = setup.proxy.count(Metric::BodyBytesFromNextHops);
+    setup.proxy.clock.advance_ms(599_000);
+    hop.send("1\r\nb\r\n");
+    setup
+        .proxy
+        .wait_for(Metric::BodyBytesFromNextHops, before + 1);
+    assert_eq!(setup.proxy.count(Metric::FetchesUnderWay), 1);
+    setup.proxy.clock.advance_ms(1000);
+    hop.send("1\r\nc\r\n");
+    setup.proxy.wait_for(fate(Aborted::StopLengthUnknown), 1);
+    setup.proxy.wait_for(Metric::FetchesUnderWay, 0);
+}
