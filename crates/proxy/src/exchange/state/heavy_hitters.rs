@@ -8,7 +8,7 @@ use crate::log::top::{MissFacts, TargetName, Weights};
 use crate::log::words;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_measure::Verdict;
-use weir_policy::{Handling, NotStored, Storing};
+use weir_policy::{Handling, NotStored, RefuseReason, Storing};
 use weir_semantics::Method;
 
 impl RequestState {
@@ -23,7 +23,7 @@ impl RequestState {
         let is_miss = matches!(
             verdict.handling,
             Handling::Forward(_) | Handling::StaleInstead(_)
-        );
+        ) || has_no_next_hop(verdict);
         let log = &self.log;
         let client = facts.peer.ip();
         let miss = is_miss.then(|| MissFacts {
@@ -88,13 +88,21 @@ impl RequestState {
     /// Its target, if it stands for something: that of a refused request may not.
     fn target_name(&self) -> Option<TargetName<'_>> {
         let request = &self.request;
-        let word = words::word(self.tx.verdict());
-        if matches!(word, Verdict::Invalid | Verdict::Refused) {
+        let verdict = self.tx.verdict();
+        let is_refused = matches!(words::word(verdict), Verdict::Invalid | Verdict::Refused);
+        if is_refused && !has_no_next_hop(verdict) {
             return None;
         }
         let path = (request.method != Method::Connect).then(|| request.path_and_query());
         Some(TargetName::new(request.host.as_str(), request.port, path))
     }
+}
+
+/// Whether it was to be forwarded, and its next hop could not be used.
+fn has_no_next_hop(verdict: &weir_policy::Verdict) -> bool {
+    let reason = RefuseReason::NextHop;
+    let validated = RefuseReason::MustRevalidate;
+    matches!(verdict.handling, Handling::Refused(why) if why == reason || why == validated)
 }
 
 fn unix_ms() -> u64 {
