@@ -37,7 +37,7 @@ pub fn advise(message: &str, home_of: impl Fn(&str) -> Option<String>) -> Advice
         let hint = nearest(word, &known).map(|word| format!("did you mean `{word}`?"));
         return advice(message, hint);
     }
-    advice(&with_kind_of_number(message), None)
+    in_words_of_files(message)
 }
 
 /// The word most like `word`, if one is.
@@ -81,22 +81,63 @@ fn word_and_known(rest: &str) -> (&str, Vec<&str>) {
     (word, known.split('`').skip(1).step_by(2).collect())
 }
 
-/// serde names Rust's types; people know ranges.
-fn with_kind_of_number(message: &str) -> String {
+/// The words of a file in the place of those of Rust and of its libraries.
+fn in_words_of_files(message: &str) -> Advice {
+    if message.ends_with("expected literal string") {
+        return advice(
+            "a value is expected here",
+            Some("text stands in quotes: \"text\"".into()),
+        );
+    }
+    let parts = ["invalid type: ", "invalid value: "]
+        .iter()
+        .find_map(|kind| {
+            let (found, expected) = message.strip_prefix(kind)?.split_once(", expected ")?;
+            Some((found, expected))
+        });
+    let Some((found, expected)) = parts else {
+        return advice(message, None);
+    };
+    let is_table = expected == "a map" || expected.starts_with("struct ");
+    let is_list = expected == "a sequence" || expected.starts_with("a list");
+    let hint = match found {
+        "map" if is_list => Some("tables of a list have two brackets: `[[name]]`"),
+        "sequence" if is_table => Some("a single table has one bracket on each side: `[name]`"),
+        _ if is_list => Some("a list stands in brackets, also of one value: `[\"a\"]`"),
+        _ => None,
+    };
+    let expected = match expected {
+        "a sequence" => "a list".to_owned(),
+        _ if is_table => "a table".to_owned(),
+        _ => kind_of_number(expected),
+    };
+    let found = match found {
+        "map" => "a table".to_owned(),
+        "sequence" => "a list".to_owned(),
+        found => match found.split_once(' ') {
+            Some(("floating", rest)) => rest.replacen("point", "the number", 1),
+            Some((kind @ ("integer" | "boolean" | "string"), rest)) => {
+                format!("the {kind} {}", rest.trim_end_matches(" as i128"))
+            }
+            _ => found.to_owned(),
+        },
+    };
+    let message = format!("{found} stands where {expected} is expected");
+    advice(&message, hint.map(str::to_owned))
+}
+
+/// Ranges in the place of Rust's types.
+fn kind_of_number(expected: &str) -> String {
     let integer = |most: u64| format!("an integer from 0 to {most}");
-    let kinds = [
-        (", expected u8", integer(u8::MAX.into())),
-        (", expected u16", integer(u16::MAX.into())),
-        (", expected u32", integer(u32::MAX.into())),
+    match expected {
+        "u8" => integer(u8::MAX.into()),
+        "u16" => integer(u16::MAX.into()),
+        "u32" => integer(u32::MAX.into()),
         // TOML has no larger ones
-        (", expected u64", integer(i64::MAX.unsigned_abs())),
-        (", expected f64", "a number".to_owned()),
-    ];
-    let named = kinds.iter().find_map(|(name, kind)| {
-        let front = message.strip_suffix(name)?;
-        Some(format!("{front}, expected {kind}"))
-    });
-    named.unwrap_or_else(|| message.to_owned())
+        "u64" => integer(i64::MAX.unsigned_abs()),
+        "f64" => "a number".to_owned(),
+        other => other.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -140,9 +181,52 @@ mod tests {
         ] {
             check(
                 &format!("invalid value: integer `70000`, expected {kind}"),
-                &format!("invalid value: integer `70000`, expected {range}"),
+                &format!("the integer `70000` stands where {range} is expected"),
                 None,
             );
+        }
+    }
+
+    #[test]
+    fn kinds_of_values_are_those_of_the_file() {
+        for (message, expected, hint) in [
+            (
+                "invalid type: integer `5`, expected struct Cache",
+                "the integer `5` stands where a table is expected",
+                None,
+            ),
+            (
+                "invalid type: string \"a\", expected a sequence",
+                "the string \"a\" stands where a list is expected",
+                Some("a list stands in brackets, also of one value: `[\"a\"]`"),
+            ),
+            (
+                "invalid type: map, expected a sequence",
+                "a table stands where a list is expected",
+                Some("tables of a list have two brackets: `[[name]]`"),
+            ),
+            (
+                "invalid type: sequence, expected struct Cache",
+                "a list stands where a table is expected",
+                Some("a single table has one bracket on each side: `[name]`"),
+            ),
+            (
+                "invalid type: floating point `2.5`, expected u16",
+                "the number `2.5` stands where an integer from 0 to 65535 is expected",
+                None,
+            ),
+            (
+                "invalid type: integer `99999999999999999999` as i128, expected u8",
+                "the integer `99999999999999999999` stands where an integer from 0 to 255 is expected",
+                None,
+            ),
+            (
+                "string values must be quoted, expected literal string",
+                "a value is expected here",
+                Some("text stands in quotes: \"text\""),
+            ),
+        ] {
+            check(message, expected, hint);
         }
     }
 
