@@ -28,6 +28,7 @@ mod top;
 mod version;
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -43,10 +44,12 @@ use tokio::sync::oneshot;
 use weir_extend::{ListenerMode, StoredError};
 use weir_measure::Snapshot;
 use weir_measure::live::{LinkRow, NextHopRow, RecentMisses, TopBy, TopOf, TopTable};
+use weir_semantics::Authority;
 
 use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::AdminAddress;
 use crate::modules::report::ModuleReport;
+use crate::request::pac::{self, PAC_PATH, PAC_TYPE};
 use crate::settings::hierarchy::ParentReport;
 use crate::settings::rule_counts::RuleReport;
 use dashboard::Dashboard;
@@ -78,6 +81,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(1);
 
 const ENDPOINTS: &str = "\
 GET  /healthz              200 `ok`, or 503 `draining`
+GET  /proxy.pac            the file by which browsers find the forward proxy
 GET  /metrics              numbers, for Prometheus or as OpenMetrics, by `Accept`
 GET  /connections          how connections are used: a table, or JSON with ?format=json or Accept: application/json
 GET  /config               the effective configuration, TOML
@@ -197,6 +201,9 @@ pub trait Control: Send + Sync {
     /// The process takes no new work and is about to end.
     fn is_draining(&self) -> bool;
 
+    /// Where the first forward listener is bound, if there is one.
+    fn forward_address(&self) -> Option<SocketAddr>;
+
     /// Has this node of a cluster take no new targets, or take them again; `false` if it is in no
     /// cluster: answered with 404.
     fn set_draining(&self, drains: bool) -> bool;
@@ -301,6 +308,7 @@ fn router(control: Arc<dyn Control>, dashboard: &Arc<Dashboard>, is_public: bool
         .route("/history", get(dashboard::history))
         .route("/events", get(dashboard::events))
         .route("/healthz", get(healthz))
+        .route(PAC_PATH, get(proxy_pac))
         .route("/metrics", get(metrics))
         .route("/connections", get(connections_report))
         .route("/config", get(config))
@@ -346,6 +354,28 @@ async fn healthz(State(control): Proxy) -> Response {
         text(StatusCode::SERVICE_UNAVAILABLE, "draining\n".into())
     } else {
         text(StatusCode::OK, "ok\n".into())
+    }
+}
+
+/// The proxy is at the address of its listener; if that is all addresses, at the host by which the
+/// admin interface was asked.
+async fn proxy_pac(State(control): Proxy, headers: HeaderMap) -> Response {
+    let Some(address) = control.forward_address() else {
+        let why = "there is no forward listener".to_owned();
+        return text(StatusCode::NOT_FOUND, why + "\n");
+    };
+    let own = Authority::parse(&address.to_string()).ok();
+    let asked = headers.get(header::HOST).map(HeaderValue::as_bytes);
+    let host = own.and_then(|own| match address.ip().is_unspecified() {
+        false => Some(own.host),
+        true => pac::authority_of(asked, &own).map(|(host, _)| host),
+    });
+    match host.and_then(|host| pac::script(&host, address.port())) {
+        Some(script) => of_type(StatusCode::OK, PAC_TYPE, script),
+        None => text(
+            StatusCode::BAD_REQUEST,
+            "the Host of the request does not name this machine\n".into(),
+        ),
     }
 }
 

@@ -14,6 +14,8 @@ mod key;
 mod login;
 #[path = "safety/own_addresses.rs"]
 mod own_addresses;
+#[path = "safety/pac.rs"]
+mod pac;
 #[path = "safety/targeted.rs"]
 mod targeted;
 #[path = "safety/updates.rs"]

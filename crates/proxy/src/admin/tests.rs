@@ -222,6 +222,10 @@ impl Control for Fake {
         name == "ads"
     }
 
+    fn forward_address(&self) -> Option<std::net::SocketAddr> {
+        Some("0.0.0.0:3128".parse().expect("an address"))
+    }
+
     fn is_draining(&self) -> bool {
         self.draining.load(Relaxed)
     }

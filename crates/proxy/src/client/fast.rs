@@ -6,6 +6,7 @@
 
 mod answer;
 mod for_store;
+mod pac;
 mod preview;
 mod steps;
 mod with_login;
@@ -173,7 +174,11 @@ pub(crate) fn take(
     let received = (&head, consumed, started);
     if receiver.client.listener.peers == ForPeers::No {
         let input = Input { bytes: input, at };
-        if receiver.client.listener.mode == Mode::Forward && settings.logins.is_some() {
+        let is_forward = receiver.client.listener.mode == Mode::Forward;
+        if is_forward && pac::is_asked(&head) && !is_denied(receiver) {
+            return pac::take(receiver, received, input, out, served);
+        }
+        if is_forward && settings.logins.is_some() {
             return with_login::take(receiver, received, input, out, served);
         }
         return take_head(receiver, received, input, out, served);
@@ -286,6 +291,13 @@ fn take_head(
     let request = Request::new(&request, head);
     let exchange = receiver.exchange(request, (tx, plan, key), log);
     InputResult::Exchange { consumed, exchange }
+}
+
+/// Whether the client may not use the listener, whatever it asks for.
+fn is_denied(receiver: &Receiver<'_>) -> bool {
+    let ClientFacts { listener, peer, .. } = receiver.client;
+    let checked = receiver.settings.check_client(listener.mode, peer.ip());
+    checked.is_err()
 }
 
 /// Takes the request whose head was left without what its client must not say.

@@ -159,7 +159,8 @@ fn check_form(
             400,
             AnswerReason::bad(
                 "this is a forward proxy: the request target must be a whole URL (http://host/path); \
-                 use it as `curl -x`, or set it as the browser's HTTP proxy",
+                 use it as `curl -x`, or set it as the browser's HTTP proxy; /proxy.pac is the file \
+                 for automatic configuration",
             ),
         )),
         (Mode::Forward, Form::Absolute) if target.scheme == Scheme::Https => Err(Answer::closing(

@@ -641,6 +641,12 @@ impl admin::Control for Control {
         self.set_module_enabled(name, enabled)
     }
 
+    fn forward_address(&self) -> Option<SocketAddr> {
+        let listeners = Self::listeners(self).into_iter();
+        let mut forward = listeners.filter(|it| it.mode == ListenerKind::Forward);
+        forward.next().map(|listener| listener.address)
+    }
+
     fn is_draining(&self) -> bool {
         self.shared.is_draining() || self.shared.settings.load().membership.is_draining()
     }

@@ -23,12 +23,11 @@ pub(super) fn take(
     out: &mut Vec<u8>,
     served: &mut Vec<ServedRequest>,
 ) -> InputResult {
-    let (settings, client) = (receiver.settings, receiver.client);
-    let mode = client.listener.mode;
+    let settings = receiver.settings;
     let Some(logins) = &settings.logins else {
         return take_head(receiver, (head, consumed, started), input, out, served);
     };
-    if settings.check_client(mode, client.peer.ip()).is_err() {
+    if super::is_denied(receiver) {
         // it is denied whatever it shows
         return take_head(receiver, (head, consumed, started), input, out, served);
     }
