@@ -266,13 +266,16 @@ impl Transaction {
             why,
             NotStored::Bypass | NotStored::Rule(NotStorable::RequestNoStore)
         );
+        let is_stored = |request: RequestFacts| {
+            let request = request.for_whole();
+            self.storing_for(&request, now, rules, response).is_ok()
+        };
         let is_of_cookie = || {
             let anonymous = RequestFacts {
                 has_cookie: false,
                 ..self.request
             };
-            let stored = self.storing_for(&anonymous.for_whole(), now, rules, response);
-            self.request.has_cookie && stored.is_ok()
+            self.request.has_cookie && !is_stored(self.request) && is_stored(anonymous)
         };
         is_refused || self.request.has_authorization || is_of_cookie()
     }
