@@ -261,10 +261,11 @@ fn error_or_206_to_validation_keeps_the_stored_response() {
              60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
              61 response {status} => relay
              = stale fwd-status={status} not-stored={}",
-            if status == 501 {
-                "no-lifetime"
-            } else {
-                "no-explicit-lifetime"
+            match status {
+                // of one hop alone
+                407 => "status-not-understood",
+                501 => "no-lifetime",
+                _ => "no-explicit-lifetime",
             },
         ));
     }
