@@ -48,6 +48,7 @@ const KNOWN: &[Need] = &[
     ("prometheus", "prometheus"),
     ("groff", "groff-base"),
     ("zsh", "zsh"),
+    ("node", "nodejs"),
     ("fish", "fish"),
     ("chroot", "coreutils"),
     ("cmp", "diffutils"),

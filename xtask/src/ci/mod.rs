@@ -24,7 +24,7 @@ use xtask::{filters, need, program, root};
 /// list of files for `tidy`, file systems that are full, broken or frozen, networks and mounts of
 /// the test's own, what runs the programs of `docs/`, terminals, and what reads man pages and
 /// completions.
-const PROGRAMS: [&str; 24] = [
+const PROGRAMS: [&str; 25] = [
     "nginx",
     "curl",
     "c-icap",
@@ -49,6 +49,7 @@ const PROGRAMS: [&str; 24] = [
     "groff",
     "zsh",
     "fish",
+    "node",
 ];
 
 /// What a step hands back: a remark for the table.
