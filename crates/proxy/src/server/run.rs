@@ -305,6 +305,17 @@ fn no_admin(config: &Config, cause: io::Error) -> StartError {
     }
 }
 
+fn open_network(config: &Config, workers: usize, clock: Clock) -> Result<Network, StartError> {
+    Network::new(NetworkSettings {
+        workers,
+        clock,
+        resolver: resolver_config(config),
+        idle: idle_limits(config),
+        clients_max: clients_max(config),
+    })
+    .map_err(cannot("start the resolver"))
+}
+
 pub(super) fn share(
     config: &Config,
     clock: Clock,
@@ -339,18 +350,7 @@ pub(super) fn share(
         .with_logins(read_logins(config)?, None)
         .with_client_logins(read_client_logins(config)?)
         .with_cluster_secret(&cluster_secret);
-    let network = Network::new(NetworkSettings {
-        workers,
-        clock,
-        resolver: resolver_config(config),
-        idle: idle_limits(config),
-        clients_max: clients_max(config),
-    })
-    .map_err(|cause| StartError {
-        hint: None,
-        what: "start the resolver".into(),
-        cause,
-    })?;
+    let network = open_network(config, workers, clock)?;
     let store = MemoryStore::new(
         config.cache.memory.bytes(),
         config.cache.eviction,
