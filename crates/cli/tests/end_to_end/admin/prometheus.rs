@@ -217,10 +217,17 @@ fn requests(client: &mut RawClient, nginx: &Nginx, number: usize) {
 fn no_panel_is_empty_and_no_alert_fails_with_a_real_prometheus() {
     let nginx = Nginx::start(LOCATIONS);
     let store = tempfile::tempdir().expect("a temporary folder");
-    let config = Config::forward().set("disk.enabled", "true").set(
-        "disk.directories",
-        &format!("[{{ path = {:?} }}]", store.path()),
-    );
+    let config = Config::forward()
+        .set("disk.enabled", "true")
+        .set(
+            "disk.directories",
+            &format!("[{{ path = {:?} }}]", store.path()),
+        )
+        .set(
+            "link",
+            r#"[{ name = "uplink", quota = "1GiB", period = "month" }]"#,
+        )
+        .rule("name = \"pages\"\nresponse = [\"set X-Page: 1\"]");
     let weir = Weir::serve(&config);
     let mut client = RawClient::connect(weir.address());
     let prometheus = Prometheus::start(&weir);
