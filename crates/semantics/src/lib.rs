@@ -42,6 +42,7 @@ pub use caching::targeted::{DecidedBy, TARGETED_FIELDS_MAX, TargetedFields};
 pub use caching::vary::{VaryKind, feed_selecting, nominated};
 pub use date::{Civil, parse_http_date, write_http_date};
 pub use facts::{Expires, NOMINATED_FIELDS_MAX, RequestFacts, ResponseFacts};
+pub use fields::claim::is_forwarding_claim;
 pub use fields::field::{FieldLine, is_token, line_named, lines_named, list_elements};
 pub use fields::hop_by_hop::{
     CONNECTION_BYTES_MAX, CONNECTION_OPTIONS_MAX, ConnectionOptions, NamedFields,

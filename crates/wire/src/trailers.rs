@@ -7,7 +7,7 @@ use crate::head::{HeadLimits, parse_fields};
 use crate::head_error::HeadError;
 use crate::line_buffer::LineBuffer;
 use crate::write;
-use weir_semantics::{NamedFields, is_same_field};
+use weir_semantics::{NamedFields, is_forwarding_claim, is_same_field};
 
 /// Collects a trailer section and keeps what may be passed on.
 #[derive(Clone, Debug)]
@@ -114,9 +114,9 @@ impl Trailers {
 ///
 /// An underscore counts as a hyphen: some recipients treat them as equal (`Content_Length`).
 fn is_forbidden(name: &str) -> bool {
-    FORBIDDEN
-        .iter()
-        .any(|forbidden| is_same_field(forbidden, name))
+    let mut forbidden = FORBIDDEN.iter();
+    // for whom a request is forwarded is routing, too
+    forbidden.any(|forbidden| is_same_field(forbidden, name)) || is_forwarding_claim(name)
 }
 
 /// What RFC 9110 §6.5.1 excludes: fields for framing, routing, authentication, request modifiers,
@@ -136,11 +136,6 @@ const FORBIDDEN: &[&str] = &[
     "http2-settings",
     "weir-peer",
     "via",
-    "forwarded",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-real-ip",
     "cdn-loop",
     // request modifiers: controls and conditions (RFC 9110 §10.1, §13.1, §14.2)
     "expect",
@@ -183,6 +178,18 @@ const FORBIDDEN: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_claim_for_whom_a_request_is_forwarded_is_forbidden_in_trailers() {
+        for name in [
+            "Forwarded",
+            "x_forwarded_for",
+            "X-Forwarded-Uri",
+            "X-Real-IP",
+        ] {
+            assert!(is_forbidden(name), "{name}");
+        }
+    }
 
     #[test]
     fn framing_and_routing_fields_are_forbidden_in_trailers() {

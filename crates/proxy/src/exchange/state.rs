@@ -34,7 +34,6 @@ use weir_net::http::{HopLines, NextHopStream};
 use weir_policy::catalog::Refusal;
 use weir_policy::extension::Variant;
 use weir_policy::fetch::{AbortPolicy, ReadAhead};
-use weir_policy::forwarded::CLAIMS;
 use weir_policy::route::DigestVersion;
 use weir_policy::rule::{Bits, FetchingRules, FieldRules, Reuse};
 use weir_policy::{Digest, Event, Forwarding, Missing, Phase, Phases, Rules, Serving, Transaction};
@@ -254,16 +253,14 @@ impl RequestState {
             .answered_by_rule(self.worker.now(), by, (own, &used));
     }
 
-    /// Fields of its trailer section that go no further: its head names them, rules of the operator
-    /// have set or removed them there, or they would say for whom it is forwarded.
+    /// Fields of its trailer section that go no further: its head names them, or rules of the
+    /// operator have set or removed them there.
     pub(crate) fn named_in_trailers(&self) -> NamedFields {
         let rules = &self.settings.operator_rules;
         let named = self.request.named_in_trailers();
         let changes = rules.outcome(self.operator_rules).request;
         let replaced = changes.into_iter().flat_map(FieldRules::replaced);
-        let is_forwarded = self.request.has_trailers();
-        let claims = is_forwarded.then_some(CLAIMS).into_iter().flatten();
-        named.and(replaced.chain(claims).collect())
+        named.and(replaced.collect())
     }
 
     /// Fields that rules of the operator replace in the head of the response, and that are neither

@@ -197,11 +197,6 @@ impl Request {
         }
     }
 
-    /// Whether a trailer section may be behind its content.
-    pub(crate) fn has_trailers(&self) -> bool {
-        self.body == BodyLength::Chunked
-    }
-
     /// About as many bytes as its head has.
     pub(crate) fn head_bytes(&self) -> usize {
         self.text.target.len() + self.text.fields.bytes()

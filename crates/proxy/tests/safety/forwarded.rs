@@ -133,8 +133,8 @@ fn claims_of_a_trusted_proxy_are_sent_on_with_the_proxy_added() {
 fn claims_in_the_trailer_section_go_no_further() {
     let setup = Setup::gateway_with(trusting);
     let mut client = setup.proxy.client_at(PROXY);
-    let trailers =
-        "X-Forwarded-For: 6.6.6.6\r\nx_forwarded_host: evil\r\nForwarded: for=a\r\nX-Own: 1\r\n";
+    let trailers = "X-Forwarded-For: 6.6.6.6\r\nx_forwarded_host: evil\r\nForwarded: for=a\r\n\
+                    X-Forwarded-Uri: /a\r\nX_Forwarded_Client_Cert: b\r\nX-Own: 1\r\n";
     let head = setup.head("POST", "/", "1.1", "Transfer-Encoding: chunked\r\n");
     client.send(head + "2\r\nok\r\n0\r\n" + trailers + "\r\n");
     let mut hop = setup.origin.accept();

@@ -1,5 +1,6 @@
 //! Field lines: lists, structured values, and the fields that have a meaning for a cache.
 
+pub(crate) mod claim;
 pub(crate) mod field;
 pub(crate) mod hop_by_hop;
 pub(crate) mod known;

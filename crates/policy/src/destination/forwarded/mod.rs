@@ -17,6 +17,7 @@ use self::element::{element, params, write_node, write_value};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use ipnet::IpNet;
+pub use weir_semantics::is_forwarding_claim as is_claim;
 use weir_semantics::{Authority, FieldLine, lines_named, list_elements};
 
 /// Most members of `X-Forwarded-For` and of `Forwarded` that are sent, that of this proxy among
@@ -82,59 +83,12 @@ pub struct ClientHop<'a> {
 /// The protocol that clients speak.
 const PROTO: &[u8] = b"http";
 
-/// Whether a field with this name is a claim, to some recipient: also `X_Forwarded_For`, and
-/// `X.Forwarded.For`, since servers that hand fields to a program by names of variables have one
-/// character for all that are neither letters nor digits.
-#[must_use]
-#[inline]
-pub fn is_claim(name: &str) -> bool {
-    match name.as_bytes().first() {
-        Some(b'f' | b'F') => reads_as(name, "Forwarded") || begins_as(name, "Forwarded-"),
-        Some(b'x' | b'X') => is_extension_claim(name),
-        _ => false,
-    }
-}
-
-fn is_extension_claim(name: &str) -> bool {
-    begins_as(name, "X-Forwarded-") || reads_as(name, "X-Forwarded") || reads_as(name, "X-Real-IP")
-}
-
-fn begins_as(name: &str, prefix: &str) -> bool {
-    let begin = name.get(..prefix.len());
-    begin.is_some_and(|begin| reads_as(begin, prefix))
-}
-
-/// Whether some recipient reads `name` as `claim`, in which hyphens alone are neither letters nor
-/// digits.
-fn reads_as(name: &str, claim: &str) -> bool {
-    let read = |byte: u8| match byte {
-        byte if byte.is_ascii_alphanumeric() => byte.to_ascii_lowercase(),
-        _ => b'-',
-    };
-    name.len() == claim.len() && name.bytes().map(read).eq(claim.bytes().map(read))
-}
-
 /// Whether a name has characters that some recipients read as hyphens.
 fn is_other_spelling(name: &str) -> bool {
     !name
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
-
-/// Names of claims: for places where all that are not to come have to be listed.
-pub const CLAIMS: [&str; 11] = [
-    "Forwarded",
-    "X-Forwarded",
-    "X-Forwarded-For",
-    "X-Forwarded-Host",
-    "X-Forwarded-Port",
-    "X-Forwarded-Prefix",
-    "X-Forwarded-Proto",
-    "X-Forwarded-Scheme",
-    "X-Forwarded-Server",
-    "X-Forwarded-Ssl",
-    "X-Real-IP",
-];
 
 impl ForwardedRules {
     /// Whether the claims of `client` are believed. An IPv4 client that a dual-stack socket shows

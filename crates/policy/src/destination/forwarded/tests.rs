@@ -181,7 +181,15 @@ fn claims_of_strangers_are_refused_and_other_spellings_of_all() {
         let client = client.parse().unwrap();
         assert_eq!(rules.refuses(client, name), expected, "{client} {name}");
     };
-    for name in CLAIMS {
+    for name in [
+        "Forwarded",
+        "X-Forwarded",
+        "X-Forwarded-For",
+        "X-Forwarded-Host",
+        "X-Forwarded-Port",
+        "X-Forwarded-Anything",
+        "X-Real-IP",
+    ] {
         check("192.0.2.1", name, true);
         check("192.0.2.1", &name.to_ascii_lowercase(), true);
         for trusted in ["10.9.9.9", "::ffff:10.9.9.9", "fd00::1"] {
@@ -200,7 +208,6 @@ fn claims_of_strangers_are_refused_and_other_spellings_of_all() {
         check("192.0.2.1", name, true);
     }
     check("10.9.9.9", "X.Forwarded.For", true);
-    check("192.0.2.1", "X-Forwarded-Anything", true);
     for name in [
         "X-Forward",
         "Forward",
