@@ -102,16 +102,25 @@ impl ClientRates {
         }
     }
 
-    /// Bytes of a grant that are not sent after all: the client is not held back for them.
+    /// Bytes of a grant that are not sent after all: the client is not held back for them. Of a
+    /// client that is not known any more nothing is held back, and no other one is forgotten for
+    /// it.
     pub fn give_back(&mut self, client: Digest, rate: ByteRate, bytes: u64) {
-        let place = self.place(client);
-        place.paid_us = place.paid_us.saturating_sub(rate.cost_us(bytes));
+        let mut places = self.places_for(client).iter_mut();
+        if let Some(place) = places.find(|place| place.client == client) {
+            place.paid_us = place.paid_us.saturating_sub(rate.cost_us(bytes));
+        }
+    }
+
+    /// Where a client is, if it is known.
+    fn places_for(&mut self, client: Digest) -> &mut [Place; WAYS] {
+        let sets = self.places.len() as u64;
+        let set = usize::try_from(client.0 % sets).unwrap_or_default();
+        &mut self.places[set]
     }
 
     fn place(&mut self, client: Digest) -> &mut Place {
-        let sets = self.places.len() as u64;
-        let set = usize::try_from(client.0 % sets).unwrap_or_default();
-        let places = &mut self.places[set];
+        let places = self.places_for(client);
         let known = places.iter().position(|place| place.client == client);
         let at = known.unwrap_or_else(|| {
             let oldest = (0..WAYS).min_by_key(|at| places[*at].paid_us);
@@ -187,6 +196,25 @@ mod tests {
         assert_eq!(rates.grant(BEGIN, client(1), RATE, 20_000).at, grants[0]);
         assert_eq!(rates.grant(BEGIN, client(1), RATE, 20_000).at, grants[1]);
         assert_eq!(rates.grant(BEGIN, client(1), RATE, 20_000).at, grants[2]);
+    }
+
+    #[test]
+    fn client_that_gives_back_when_it_is_forgotten_takes_no_place_of_one_that_is_held_back() {
+        let mut rates = ClientRates::default();
+        // of one set
+        let clients: Vec<Digest> = (0..=WAYS as u64)
+            .map(|number| client(number * rates.places.len() as u64))
+            .collect();
+        let (forgotten, held_back) = clients.split_first().expect("one");
+        rates.grant(BEGIN, *forgotten, RATE, 1000);
+        for client in held_back {
+            while rates.grant(BEGIN, *client, RATE, 20_000).at == BEGIN {}
+        }
+        rates.give_back(*forgotten, RATE, 1000);
+        for client in held_back {
+            let grant = rates.grant(BEGIN, *client, RATE, 1000);
+            assert!(grant.at > BEGIN, "{client:?} has a burst again");
+        }
     }
 
     #[test]
