@@ -80,10 +80,20 @@ pub struct Outcome<'r> {
     pub bypass: bool,
     /// Directives that are ignored.
     pub ignored: RequestIgnored,
-    /// What of its target and preferences is in the cache key, if it is changed.
-    pub key: Option<&'r KeyRule>,
+    key: Option<&'r KeyRule>,
     /// Changes of its head.
     pub request: Option<&'r FieldRules>,
+}
+
+impl<'r> Outcome<'r> {
+    /// What of the target and preferences of a request with this method is in the cache key, if it
+    /// is changed. What is stored answers GET and HEAD alone: the targets of other requests are for
+    /// the next hop.
+    #[must_use]
+    pub fn key(&self, method: Method) -> Option<&'r KeyRule> {
+        let is_answered_by_store = matches!(method, Method::Get | Method::Head);
+        self.key.filter(|_| is_answered_by_store)
+    }
 }
 
 /// What rules say of how a response is fetched, beside the settings.

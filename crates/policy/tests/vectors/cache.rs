@@ -50,8 +50,7 @@ impl Cache {
         let matched = self.matched(host, &target, method);
         let outcome = self.operator_rules.outcome(matched);
         let mut request = render(&step.request.fields, context);
-        let is_read = matches!(method, Method::Get | Method::Head);
-        let key = outcome.key.filter(|_| is_read);
+        let key = outcome.key(method);
         if outcome.request.is_some() || key.is_some() {
             let lines = request.iter();
             let lines = lines.map(|(name, value)| (name.as_str(), value.as_bytes()));

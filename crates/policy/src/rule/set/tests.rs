@@ -436,6 +436,32 @@ fn empty_list_of_changes_is_an_exception_from_later_rules() {
 }
 
 #[test]
+fn key_is_changed_of_get_and_head_alone() {
+    let mut rule = RuleSpec::default();
+    rule.actions.key = Some(KeyRule {
+        sort_query: true,
+        ..KeyRule::default()
+    });
+    let set = RuleSet::new([rule].into()).expect("rules");
+    for (method, expected) in [
+        (Method::Get, true),
+        (Method::Head, true),
+        (Method::Post, false),
+        (Method::Delete, false),
+        (Method::Connect, false),
+    ] {
+        let place = Place {
+            listener: None,
+            mode: ListenerMode::Gateway,
+            method,
+            client: None,
+        };
+        let outcome = set.outcome(set.matched(set.applicable(&place), b"a.example", "/?b&a"));
+        assert_eq!(outcome.key(method).is_some(), expected, "{method:?}");
+    }
+}
+
+#[test]
 fn address_is_the_same_in_the_spelling_of_both_versions_of_ip() {
     let place = Place {
         listener: None,

@@ -88,8 +88,7 @@ pub(super) struct ChangedHead {
 }
 
 impl ChangedHead {
-    /// `None` if the head of `request` stays as it is. What is stored answers GET and HEAD alone:
-    /// the targets of other requests are for the next hop.
+    /// `None` if the head of `request` stays as it is.
     ///
     /// # Errors
     ///
@@ -100,8 +99,7 @@ impl ChangedHead {
         request: &ReceivedRequest<'_>,
         values: &Values<'_>,
     ) -> Result<Option<Self>, ChangeError> {
-        let is_read = matches!(request.method, Method::Get | Method::Head);
-        let key = outcome.key.filter(|_| is_read);
+        let key = outcome.key(request.method);
         let path = request.target.path_and_query;
         let target = key.and_then(|key| {
             let before = head.target.strip_suffix(path)?;
