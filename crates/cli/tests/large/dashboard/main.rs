@@ -161,6 +161,29 @@ fn page_shows_requests_bytes_reasons_and_names_by_mouse_keyboard_and_screen_read
 }
 
 #[test]
+fn what_weir_sends_of_its_own_is_not_shown_as_saved() {
+    let nginx = Nginx::start(LOCATIONS);
+    let weir = Weir::serve(&Config::forward());
+    let mut client = RawClient::connect(weir.address());
+    for _ in 0..20 {
+        client.get(&nginx.url("/private")).expect(200);
+    }
+    // nothing listens there
+    let port = xtask::ports::take().expect("a port");
+    let failed = weir.get(&format!("http://127.0.0.1:{port}/"));
+    assert_eq!(failed.status(), 502);
+    let mut browser = open(&weir);
+    browser.until(&format!("{} === '21'", saving(2, 1)));
+    assert_eq!(browser.text(&saving(2, 6)), "0\u{a0}B");
+    // 10 bytes of content are fetched once, and sent to three clients
+    for _ in 0..3 {
+        client.get(&nginx.url("/hit")).expect(200);
+    }
+    browser.until(&format!("{} === '24'", saving(2, 1)));
+    assert_eq!(browser.text(&saving(2, 6)), "20\u{a0}B");
+}
+
+#[test]
 fn small_rates_are_not_shown_as_none() {
     let weir = Weir::serve(&Config::forward());
     let mut browser = open(&weir);

@@ -316,9 +316,11 @@ function savings(label, of) {
   const all = ALL.reduce((sum, one) => sum + of(one), 0);
   const sent = of("bytes.to-clients"), taken = of("bytes.from-next-hops");
   const content = of("bytes.content-to-clients"), stored = of("bytes.content-from-store");
+  // content alone: what Weir adds or answers itself was never to come from a next hop
+  const saved = stored - of("bytes.wasted");
   return make("tr", null, make("th", { scope: "row" }, label), cell(count(all)),
     cell(all ? share(of("requests.hit") / all) : "–"), cell(content ? share(stored / content) : "–"),
-    cell(bytes(sent)), cell(bytes(taken)), cell((sent < taken ? "−" : "") + bytes(Math.abs(sent - taken))));
+    cell(bytes(sent)), cell(bytes(taken)), cell((saved < 0 ? "−" : "") + bytes(Math.abs(saved))));
 }
 
 function showSavings(now) {
