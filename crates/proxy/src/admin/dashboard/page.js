@@ -349,7 +349,10 @@ async function ask(path) {
   const headers = { Accept: "application/json" };
   if (token) headers.Authorization = "Bearer " + token;
   const answer = await fetch(path, { headers, cache: "no-store" });
-  if (answer.status === 401) $("key").hidden = false;
+  if (answer.status === 401) {
+    $("key").hidden = false;
+    throw new Error(token ? "the token at the end of this page is not the right one." : "enter the token at the end of this page.");
+  }
   if (!answer.ok) throw new Error((await answer.text()).trim() || "status " + answer.status);
   return answer.json();
 }
