@@ -26,6 +26,9 @@ const CLEAN: u64 = 1;
 /// No time.
 const NONE: Timestamp = Timestamp(i64::MIN);
 const CHECKSUM_AT: usize = SAVED_BYTES - 8;
+/// A larger number of a write is none that this program gave: at a write each microsecond it takes
+/// 290 000 years, and one more is always a number.
+const SEQUENCE_MAX: u64 = u64::MAX / 2;
 
 /// The state of a link as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +101,9 @@ impl SavedLink {
             return None;
         }
         let (sequence, wall, flags) = (next()?, time(next()?), next()?);
+        if sequence > SEQUENCE_MAX {
+            return None;
+        }
         let period = read_period(&mut next)?;
         let current = PeriodBytes {
             period,
@@ -171,7 +177,7 @@ mod tests {
         (period_bytes(), others, numbers).prop_map(|(current, others, numbers)| {
             let (sequence, wall, is_clean, entered_bytes, doubted_bytes, forgotten) = numbers;
             SavedLink {
-                sequence,
+                sequence: sequence.min(SEQUENCE_MAX),
                 wall: Timestamp(wall),
                 is_clean,
                 spending: Spending {
@@ -197,6 +203,18 @@ mod tests {
         fn damaged_state_is_not_read(saved in saved(), at in 0..SAVED_BYTES, by in 1..=255_u8) {
             let mut bytes = saved.encode("satellite");
             bytes[at] ^= by;
+            prop_assert_eq!(SavedLink::decode(&bytes, "satellite"), None);
+        }
+
+        #[test]
+        fn state_after_which_there_is_no_number_for_a_write_is_not_read(
+            saved in saved(),
+            sequence in prop_oneof![Just(u64::MAX), Just(u64::MAX - 1), SEQUENCE_MAX + 1..u64::MAX],
+        ) {
+            let last = SavedLink { sequence: SEQUENCE_MAX, ..saved };
+            let bytes = last.encode("satellite");
+            prop_assert_eq!(SavedLink::decode(&bytes, "satellite"), Some(last.clone()));
+            let bytes = SavedLink { sequence, ..last }.encode("satellite");
             prop_assert_eq!(SavedLink::decode(&bytes, "satellite"), None);
         }
     }
