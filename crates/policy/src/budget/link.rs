@@ -43,6 +43,8 @@ pub struct Link {
     /// What is being written.
     pending: Option<Pending>,
     sequence: u64,
+    /// The last state was handed out.
+    is_closed: bool,
     /// When the state was written last, by the wall clock.
     written: Option<Timestamp>,
     at: LookedAt,
@@ -158,6 +160,7 @@ impl Link {
             booked: 0,
             pending: None,
             sequence,
+            is_closed: false,
             written: None,
             at: LookedAt {
                 wall: now.wall,
@@ -278,7 +281,7 @@ impl Link {
     pub fn to_save(&mut self, now: Now) -> Option<SavedLink> {
         self.look(now);
         let quota = self.rules.quota?;
-        if self.pending.is_some() {
+        if self.pending.is_some() || self.is_closed {
             return None;
         }
         let is_old = |at: Timestamp| at.0.abs_diff(now.wall.0) >= WRITE_EVERY_S;
@@ -300,7 +303,8 @@ impl Link {
     /// Whether a state is to be written soon, so that no transfer waits for it.
     #[must_use]
     pub fn is_to_be_saved(&self) -> bool {
-        let quota = self.rules.quota.filter(|_| self.pending.is_none());
+        let is_idle = self.pending.is_none() && !self.is_closed;
+        let quota = self.rules.quota.filter(|_| is_idle);
         quota.is_some_and(|quota| self.booking(quota).1)
     }
 
@@ -331,10 +335,13 @@ impl Link {
         }
     }
 
-    /// The state to be written when nothing is moved any more: what is spent, and nothing booked.
+    /// The state to be written last: what is spent, and nothing booked. From now on nothing is
+    /// counted for the quota: as no state is written any more, transfers that still use the link
+    /// would wait for a booking for ever.
     pub fn close(&mut self, now: Now) -> Option<SavedLink> {
         self.look(now);
-        self.rules.quota?;
+        self.rules.quota.filter(|_| !self.is_closed)?;
+        self.is_closed = true;
         self.sequence += 1;
         Some(self.state(now, self.spending.current.bytes, true))
     }
@@ -375,7 +382,8 @@ impl Link {
 
     /// The quota, if bytes are counted now.
     fn counting(&self) -> Option<Quota> {
-        self.rules.quota.filter(|_| !self.at.is_free)
+        let is_counting = !self.at.is_free && !self.is_closed;
+        self.rules.quota.filter(|_| is_counting)
     }
 
     /// Bytes on the wire that are spent or granted.

@@ -267,6 +267,22 @@ fn process_that_ends_as_it_should_has_spent_what_it_moved() {
 }
 
 #[test]
+fn closed_link_keeps_no_transfer_waiting_for_a_booking() {
+    let mut driven = Driven::new(rules(Some(quota(100 * MIB, Every::Day, WhenSpent::Refuse))));
+    assert_eq!(driven.fetch(MIB), MIB);
+    let closed = driven.link.close(driven.now).unwrap();
+    assert_eq!(closed.booked_bytes(), MIB);
+    // nothing is written any more
+    assert_eq!(driven.link.to_save(driven.now), None);
+    for _ in 0..100 {
+        let permit = driven.link.permit(driven.now, Class::Bulk, MIB);
+        assert!(matches!(permit, Permit::UpTo(1..)), "{permit:?}");
+        driven.link.used(driven.now, 10 * MIB, 0);
+    }
+    assert_eq!(driven.link.close(driven.now), None);
+}
+
+#[test]
 fn windows_of_open_connections_are_booked() {
     let refuse = quota(1000 * MIB, Every::Day, WhenSpent::Refuse);
     let mut driven = Driven::new(rules(Some(refuse)));
