@@ -42,6 +42,12 @@ impl RequestSender<'_> {
         of_kind!(self, request => request.poll_send(cx, content, end))
     }
 
+    /// Whether it waits for the link that its connection leads over, and not for the next hop.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        of_kind!(self, request => request.is_held_back())
+    }
+
     /// Whether all of the request, its end included, is sent.
     #[must_use]
     pub fn is_complete(&self) -> bool {

@@ -3,7 +3,7 @@
 //!
 //! On Linux the bytes move by `splice` through a pipe and are never copied into this process. The
 //! pipe is borrowed from the thread's pool only while bytes are in flight: an idle tunnel is two
-//! sockets and a timer. Where `splice` is refused, a bounded buffer does the same.
+//! sockets and a timer, and so is one that waits for the link of its next hop. Where `splice` is refused, a bounded buffer does the same.
 //!
 //! Each direction ends by itself: after the end of one side and the last of its bytes, the other
 //! side's sending half is closed. An error never becomes a clean end: the other side is reset, as
@@ -196,6 +196,8 @@ struct Activity {
     last: Cell<Instant>,
     to_client_bytes: Cell<u64>,
     to_next_hop_bytes: Cell<u64>,
+    /// Directions that wait for the link of the next hop.
+    held_back: Cell<u32>,
 }
 
 impl Activity {
@@ -204,6 +206,7 @@ impl Activity {
             last: Cell::new(Instant::now()),
             to_client_bytes: Cell::new(0),
             to_next_hop_bytes: Cell::new(0),
+            held_back: Cell::new(0),
         }
     }
 
@@ -211,10 +214,22 @@ impl Activity {
         self.last.set(Instant::now());
     }
 
-    /// Ready when no byte was relayed for `limit`. The timer is set again once per limit, not once
+    /// Runs `wait`, which is a wait for the link of the next hop: the tunnel is not idle meanwhile.
+    async fn held_back<T>(&self, wait: impl Future<Output = T>) -> T {
+        self.held_back.set(self.held_back.get() + 1);
+        let done = wait.await;
+        self.held_back.set(self.held_back.get() - 1);
+        self.touch();
+        done
+    }
+
+    /// Ready when no byte was relayed for `limit`, and none waited for the link. The timer is set again once per limit, not once
     /// per move.
     async fn idle_for(&self, limit: Duration) {
         loop {
+            if self.held_back.get() > 0 {
+                self.touch();
+            }
             let until = self.last.get() + limit;
             if until <= Instant::now() {
                 return;

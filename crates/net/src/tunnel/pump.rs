@@ -41,9 +41,15 @@ impl Pump<'_> {
                 .readable()
                 .await
                 .map_err(|error| self.cannot_read(&error))?;
+            let most = self.permitted().await?;
             let mut carrier = Carrier::borrow_by(means);
-            match self.burst(&mut carrier).await? {
+            match self.burst(&mut carrier, most).await? {
                 Burst::Quiet => {}
+                Burst::UsedUp => {
+                    // no pipe is held while the link is waited for, and other tasks have their turn
+                    drop(carrier);
+                    tokio::task::yield_now().await;
+                }
                 Burst::SpliceRefused => means = Means::Copy,
                 Burst::Ended => {
                     return shutdown(self.to.0, Shutdown::Write)
@@ -53,13 +59,12 @@ impl Pump<'_> {
         }
     }
 
-    /// Moves bytes until `from` has no more for now.
-    async fn burst(&self, carrier: &mut Carrier) -> Result<Burst, Fault> {
+    /// Moves bytes until `from` has no more for now; over a link, `most` of them.
+    async fn burst(&self, carrier: &mut Carrier, most: usize) -> Result<Burst, Fault> {
         let mut rounds = 0;
         loop {
             // only an empty carrier is filled: then "would block" can only mean the socket, never a
             // full pipe
-            let most = self.permitted().await?;
             let filled = carrier.fill(self.from.0, most);
             self.note_filled(carrier.held());
             match filled {
@@ -74,6 +79,9 @@ impl Pump<'_> {
                 let sent = carrier.drain(self.to.0);
                 self.note_sent(sent).await?;
             }
+            if self.link.is_some() {
+                return Ok(Burst::UsedUp);
+            }
             rounds += 1;
             if rounds == ROUNDS_MAX {
                 rounds = 0;
@@ -87,7 +95,8 @@ impl Pump<'_> {
         let Some(link) = &self.link else {
             return Ok(usize::MAX);
         };
-        let permit = poll_fn(|cx| link.borrow_mut().poll_permit(cx, usize::MAX)).await;
+        let permit = poll_fn(|cx| link.borrow_mut().poll_permit(cx, usize::MAX));
+        let permit = self.activity.held_back(permit).await;
         permit.map_err(|error| Fault {
             side: Side::NextHop,
             kind: error.kind(),
@@ -165,6 +174,8 @@ impl Pump<'_> {
 
 enum Burst {
     Quiet,
+    /// What the link permitted was moved.
+    UsedUp,
     Ended,
     SpliceRefused,
 }

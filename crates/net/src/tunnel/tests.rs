@@ -9,6 +9,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::clock::{Clock, ManualClock};
+use crate::next_hops::LinkMeter;
+use std::sync::Arc;
+use weir_policy::budget::{CountedBytes, Link, LinkRules, Zone};
+use weir_semantics::Timestamp;
 
 /// Longer than any test takes.
 const LONG: Duration = Duration::from_mins(2);
@@ -327,4 +332,80 @@ async fn idle_tunnel_holds_no_pipe() {
         (1..=IDLE_MAX).contains(&idle),
         "splice was not used: {idle}"
     );
+}
+
+/// A link that permits 64 KiB, and no more before its clock goes on.
+fn stopped_link() -> (Arc<LinkMeter>, Arc<ManualClock>) {
+    let rules = LinkRules {
+        rate: Some(1000),
+        reserve_percent: 0,
+        bulk_above: 0,
+        quota: None,
+        count: CountedBytes::Both,
+        overhead_percent: 0,
+        windows: Box::default(),
+        zone: Zone::utc(),
+    };
+    let manual = Arc::new(ManualClock::new(Timestamp(0)));
+    let clock = Clock::Manual(Arc::clone(&manual));
+    let link = Link::new(rules, None, clock.now());
+    let meter = LinkMeter::new("a", link, clock, Arc::default());
+    (Arc::new(meter), manual)
+}
+
+#[tokio::test]
+async fn tunnel_that_waits_for_its_link_is_not_idle_and_holds_no_pipe() {
+    let limit = Duration::from_millis(30);
+    for means in both_means() {
+        let (meter, clock) = stopped_link();
+        let setup = Setup::new(means).await;
+        let (near, mut client) = (setup.near, setup.client);
+        let mut link = ConnectionLink::new(&meter, &near.1);
+        let firsts = Firsts {
+            to_next_hop: b"",
+            to_client: b"",
+        };
+        let tunnel = async move {
+            let next_hop = NextHopEnd {
+                socket: &near.1,
+                link: Some(&mut link),
+            };
+            relay_by(means, &near.0, next_hop, firsts, limit, pending()).await
+        };
+        let mut tunnel = pin!(tunnel);
+        let sent = pattern(7, 200_000);
+        let flood = send(setup.next_hop.into_split().1, &sent);
+        let mut received = Vec::new();
+        // one that is idle is begun when this one waits, and ends first if that is no idleness
+        let others = async {
+            let mut permitted = vec![0; 64 << 10];
+            client.read_exact(&mut permitted).await.expect("permitted");
+            received.append(&mut permitted);
+            for _ in 0..2 {
+                let (idle, _client, _next_hop) = Setup::new(means).await.open(limit);
+                assert_eq!(idle.await.end, TunnelEnd::IdleLimit);
+            }
+        };
+        let mut flood = pin!(flood);
+        tokio::select! {
+            biased;
+            report = &mut tunnel => panic!("{report:?}"),
+            () = async { tokio::join!(others, &mut flood); } => {}
+        }
+        #[cfg(target_os = "linux")]
+        assert_eq!(super::pipe::Pipe::counts().0, 0, "a pipe is lent");
+        clock.advance_ms(1_000_000);
+        let (report, rest) = tokio::join!(tunnel, async {
+            let (mut read, write) = client.into_split();
+            let mut rest = Vec::new();
+            while rest.len() + received.len() < sent.len() {
+                clock.advance_ms(1_000_000);
+                read.read_buf(&mut rest).await.expect("more");
+            }
+            drop((read, write));
+            rest
+        });
+        assert!([received, rest].concat() == sent);
+        assert_ne!(report.end, TunnelEnd::IdleLimit);
+    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 use tempfile::TempDir;
 use weir_measure::live::LinkRow;
-use weir_proxy::config::Config;
+use weir_proxy::config::{Config, Span};
 
 /// A quota for tests, bytes.
 const QUOTA: usize = 1 << 20;
@@ -236,6 +236,74 @@ fn tunnel_is_counted_and_ends_with_the_quota() {
     assert!(received <= QUOTA, "{received}");
     let refused = setup.proxy.client().ask(&connect);
     assert_eq!(refused.status(), 429);
+}
+
+#[test]
+fn transfer_goes_on_when_a_reload_drops_its_link_or_gives_it_another_file() {
+    let folder = TempDir::new().unwrap();
+    let change = linked(&quota(folder.path(), ""));
+    let moved = quota(folder.path(), "").replace("/link\"", "/other\"");
+    for next in [String::from("[]"), moved] {
+        let setup = Setup::gateway_with(&change);
+        let mut client = setup.proxy.client();
+        client.send(setup.get("/large"));
+        let mut hop = setup.origin.accept();
+        hop.read_head();
+        let answer = page("Cache-Control: no-store\r\n", QUOTA / 2);
+        hop.send(&answer[..1000]);
+        client.read_head();
+        setup.proxy.reload(linked(&next));
+        // more than a step of the booking
+        let rest = hop.sending(&answer[1000..]);
+        client.read_exactly(QUOTA / 2);
+        rest.join().expect("no panic");
+    }
+}
+
+#[test]
+fn upload_that_waits_for_its_link_is_not_taken_for_a_silent_next_hop() {
+    let link = r#"[{"name": "a", "rate": "100KiB/s", "bulk_above": "16KiB"}]"#;
+    Setup::each_with(
+        |config| {
+            linked(link)(config);
+            config.limits.next_hop_silence = Span::from_millis(50);
+        },
+        |setup| {
+            let mut client = setup.proxy.client();
+            let length = 500_000;
+            let fields = format!("Content-Length: {length}\r\n");
+            client.send(setup.head("POST", "/large", "1.1", &fields));
+            let mut hop = setup.origin.accept();
+            hop.read_head();
+            let content = "a".repeat(length);
+            let sending = std::thread::spawn(move || {
+                client.send(content);
+                client
+            });
+            hop.read_exactly(40_000);
+            // what is asked meanwhile is silent for longer than the limit
+            for _ in 0..2 {
+                let mut other = setup.proxy.client();
+                other.send(setup.get("/other"));
+                let mut silent = setup.origin.accept();
+                silent.read_head();
+                assert_eq!(other.read_response().status(), 504);
+            }
+            let reading = std::thread::spawn(move || {
+                hop.read_exactly(length - 40_000);
+                hop.send("HTTP/1.1 204 No Content\r\n\r\n");
+            });
+            let began = Instant::now();
+            while !reading.is_finished() {
+                setup.proxy.clock.advance_ms(100);
+                std::thread::yield_now();
+                assert!(began.elapsed() < PATIENCE, "{:?}", row(setup));
+            }
+            reading.join().expect("no panic");
+            let mut client = sending.join().expect("no panic");
+            assert_eq!(client.read_response().status(), 204);
+        },
+    );
 }
 
 #[test]

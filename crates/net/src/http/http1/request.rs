@@ -92,6 +92,11 @@ impl<'a> Http1Request<'a> {
         sent
     }
 
+    pub(crate) fn is_held_back(&self) -> bool {
+        let link = self.half.link.as_ref();
+        link.is_some_and(|link| link.is_held_back())
+    }
+
     pub(crate) fn is_complete(&self) -> bool {
         self.writer.is_complete()
     }

@@ -81,6 +81,10 @@ async fn send(
             let received = from_hop.poll_receive_head(cx, &mut worker.scratch());
             match received {
                 Poll::Ready(read) => Poll::Ready(Some(read)),
+                Poll::Pending if from_hop.is_held_back() => {
+                    deadline.set(silence.as_duration());
+                    Poll::Pending
+                }
                 Poll::Pending => deadline.poll_passed(cx).map(|()| None),
             }
         });

@@ -59,6 +59,11 @@ pub(crate) async fn send_head(
         match polled {
             Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
             Poll::Ready(Err(_)) => Poll::Ready(Err(closed())),
+            Poll::Pending if to_hop.is_held_back() => {
+                // a link that it waits for is no silence of the next hop
+                deadline = None;
+                Poll::Pending
+            }
             Poll::Pending => {
                 let deadline = deadline.get_or_insert_with(|| Deadline::new(silence.as_duration()));
                 deadline
@@ -151,6 +156,10 @@ impl Upload<'_, '_> {
     ) -> Poll<UploadEnd> {
         loop {
             match self.poll_send(to_hop, cx) {
+                Poll::Pending if to_hop.is_held_back() => {
+                    self.deadline.moved();
+                    return Poll::Pending;
+                }
                 Poll::Pending => {
                     self.deadline
                         .wait_for(Party::NextHop, self.limits.hop_silence);
