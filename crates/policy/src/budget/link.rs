@@ -135,11 +135,13 @@ pub struct QuotaReport {
 impl Link {
     /// A link that goes on from `saved`, what was written for it; from nothing if there is none.
     /// The wall clock is believed, as the machine may have been off, unless it is before the time
-    /// of `saved`.
+    /// of `saved`, or was doubted then.
     #[must_use]
     pub fn new(rules: LinkRules, saved: Option<SavedLink>, now: Now) -> Self {
-        let is_behind = |saved: &SavedLink| now.wall.0.saturating_add(JUMP_S) < saved.wall.0;
-        let clock = if saved.as_ref().is_some_and(is_behind) {
+        let is_in_doubt = |saved: &SavedLink| {
+            saved.is_clock_doubted || now.wall.0.saturating_add(JUMP_S) < saved.wall.0
+        };
+        let clock = if saved.as_ref().is_some_and(is_in_doubt) {
             ClockWatch::doubting(now)
         } else {
             ClockWatch::new(now)
@@ -378,6 +380,7 @@ impl Link {
             is_clean,
             spending,
         }
+            is_clock_doubted: !self.clock.is_believed(),
     }
 
     /// The quota, if bytes are counted now.
@@ -419,6 +422,10 @@ impl Link {
         if now.wall != self.at.wall || was_believed != is_believed {
             self.look_anew(now);
         } else {
+        if was_believed && !is_believed {
+            // a process that is killed now is to know it
+            self.written = None;
+        }
             self.set_rate(now.tick);
         }
     }

@@ -32,7 +32,7 @@ pub use period::{Every, Period, PeriodRules};
 pub use rules::{
     CountedBytes, LinkRules, OVERHEAD_PERCENT_MAX, Quota, RESERVE_PERCENT_MAX, WhenSpent,
 };
-pub use saved::{SAVED_BYTES, SavedLink};
+pub use saved::{SAVED_BYTES, SavedLink, SectorKind};
 pub use spending::FORMER_PERIODS_MAX;
 pub use window::{Days, TimeWindow, WINDOWS_MAX};
 pub use zone::{OFFSETS_MAX, Zone};

@@ -20,9 +20,11 @@ use weir_semantics::Timestamp;
 /// Bytes of a written state: a sector, so that a write is whole or not there on most devices.
 pub const SAVED_BYTES: usize = 512;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"weirlink");
+const MAGIC_BYTES: [u8; 8] = *b"weirlink";
+const MAGIC: u64 = u64::from_le_bytes(MAGIC_BYTES);
 const VERSION: u64 = 1;
 const CLEAN: u64 = 1;
+const CLOCK_DOUBTED: u64 = 2;
 /// No time.
 const NONE: Timestamp = Timestamp(i64::MIN);
 const CHECKSUM_AT: usize = SAVED_BYTES - 8;
@@ -39,6 +41,8 @@ pub struct SavedLink {
     pub wall: Timestamp,
     /// The process ended as it should: what is booked is what was spent.
     pub is_clean: bool,
+    /// The wall clock was doubted at the write.
+    pub is_clock_doubted: bool,
     /// What was spent; of the present period, what was booked.
     pub(super) spending: Spending,
 }
@@ -66,7 +70,8 @@ impl SavedLink {
         put(digest_of(name.as_bytes()));
         put(self.sequence);
         put(self.wall.0.cast_unsigned());
-        put(if self.is_clean { CLEAN } else { 0 });
+        let flag = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
+        put(flag(self.is_clean, CLEAN) | flag(self.is_clock_doubted, CLOCK_DOUBTED));
         put(spending.current.period.start.0.cast_unsigned());
         put(spending.current.period.end.0.cast_unsigned());
         put(spending.current.bytes);
@@ -126,6 +131,7 @@ impl SavedLink {
             sequence,
             wall,
             is_clean: flags & CLEAN != 0,
+            is_clock_doubted: flags & CLOCK_DOUBTED != 0,
             spending: Spending {
                 current,
                 entered_bytes,
@@ -134,6 +140,36 @@ impl SavedLink {
                 forgotten,
             },
         })
+    }
+}
+
+/// What a sector is to a link, by its begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SectorKind {
+    /// The state of this link, which may be damaged; or a write of one that a crash has cut.
+    Own,
+    /// The whole state of a link with another name.
+    OfOther,
+    /// Something else.
+    Foreign,
+}
+
+impl SectorKind {
+    /// What `bytes` are to the link called `name`.
+    #[must_use]
+    pub fn of(bytes: &[u8; SAVED_BYTES], name: &str) -> Self {
+        if !bytes.starts_with(&MAGIC_BYTES) {
+            return Self::Foreign;
+        }
+        let word = |at: usize| {
+            let word = bytes[at..].first_chunk().copied();
+            word.map_or(0, u64::from_le_bytes)
+        };
+        let is_whole = word(CHECKSUM_AT) == digest_of(&bytes[..CHECKSUM_AT]);
+        if is_whole && word(16) != digest_of(name.as_bytes()) {
+            return Self::OfOther;
+        }
+        Self::Own
     }
 }
 
@@ -173,13 +209,14 @@ mod tests {
 
     fn saved() -> impl Strategy<Value = SavedLink> {
         let others = proptest::collection::vec(period_bytes(), 0..=FORMER_PERIODS_MAX);
-        let numbers = any::<(u64, i64, bool, u64, u64, Option<i32>)>();
+        let numbers = any::<(u64, i64, (bool, bool), u64, u64, Option<i32>)>();
         (period_bytes(), others, numbers).prop_map(|(current, others, numbers)| {
-            let (sequence, wall, is_clean, entered_bytes, doubted_bytes, forgotten) = numbers;
+            let (sequence, wall, flags, entered_bytes, doubted_bytes, forgotten) = numbers;
             SavedLink {
                 sequence: sequence.min(SEQUENCE_MAX),
                 wall: Timestamp(wall),
-                is_clean,
+                is_clean: flags.0,
+                is_clock_doubted: flags.1,
                 spending: Spending {
                     current,
                     entered_bytes,
@@ -196,7 +233,9 @@ mod tests {
         fn written_state_is_read_as_it_was(saved in saved()) {
             let bytes = saved.encode("satellite");
             prop_assert_eq!(SavedLink::decode(&bytes, "satellite"), Some(saved));
+            prop_assert_eq!(SectorKind::of(&bytes, "satellite"), SectorKind::Own);
             prop_assert_eq!(SavedLink::decode(&bytes, "other"), None);
+            prop_assert_eq!(SectorKind::of(&bytes, "other"), SectorKind::OfOther);
         }
 
         #[test]
@@ -223,5 +262,7 @@ mod tests {
     fn empty_sector_is_no_state() {
         assert_eq!(SavedLink::decode(&[0; SAVED_BYTES], "satellite"), None);
         assert_eq!(SavedLink::decode(&[255; SAVED_BYTES], "satellite"), None);
+        let foreign = SectorKind::of(&[255; SAVED_BYTES], "satellite");
+        assert_eq!(foreign, SectorKind::Foreign);
     }
 }

@@ -332,7 +332,11 @@ impl Control {
         let modules = LoadedModules::load(&config, &self.shared.module_kinds);
         let modules = modules.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
         let links = self.shared.links.prepare(&config);
-        let links = links.map_err(|error| StartError::from(error).to_string())?;
+        let links = links.map_err(|error| {
+            let error = StartError::from(error);
+            let hint = error.hint.as_ref().map(|hint| format!("; {hint}"));
+            format!("{error}{}", hint.unwrap_or_default())
+        })?;
         self.open_listeners(&config)
             .map_err(|error| error.to_string())?;
         let before = self.shared.settings.load_full();

@@ -313,5 +313,35 @@ fn quota_without_a_place_to_keep_it_is_refused_at_the_start() {
             r#"[{"name": "a", "quota": "1MiB", "period": "day"}]"#,
         ))
     });
-    assert!(refused.is_err());
+    let why = refused.err().and_then(|why| why.downcast::<String>().ok());
+    let why = why.expect("it is refused");
+    for part in [
+        "there is no store on disk, and no directory of a service",
+        "name a file with `link[0].state_file`",
+    ] {
+        assert!(why.contains(part), "{why}");
+    }
+}
+
+#[test]
+fn file_of_another_link_is_left_as_it_is_and_one_in_use_is_said_to_be() {
+    let folder = TempDir::new().unwrap();
+    let text = quota(folder.path(), "");
+    let setup = Setup::gateway_with(linked(&text));
+    setup.fetch("/a", &page("", 1000));
+    let other = text.replace("\"name\": \"a\"", "\"name\": \"b\"");
+    let refused = setup.proxy.try_reload(linked(&other)).unwrap_err();
+    for part in [
+        "another process uses it, or another link of this one",
+        "name another file with `link[0].state_file`",
+    ] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    drop(setup);
+    let before = std::fs::read(folder.path().join("link")).unwrap();
+    let refused = std::panic::catch_unwind(|| Setup::gateway_with(linked(&other)));
+    let why = refused.err().and_then(|why| why.downcast::<String>().ok());
+    let why = why.expect("it is refused");
+    assert!(why.contains("a link with another name"), "{why}");
+    assert_eq!(std::fs::read(folder.path().join("link")).unwrap(), before);
 }

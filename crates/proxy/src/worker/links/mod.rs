@@ -5,6 +5,7 @@ mod state_file;
 
 use crate::config::{self, Config, NextHopUrl};
 use crate::log::access_log::Say;
+use crate::server::advice;
 use state_file::{Found, StateFile};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -101,7 +102,7 @@ impl LinkSet {
                     prepared.changed.push(changed);
                     open.clone()
                 }
-                None => self.open(configured, path)?,
+                None => self.open(index, configured, path)?,
             };
             let meter = || Arc::clone(&link.meter);
             for hop in &configured.next_hops {
@@ -185,6 +186,7 @@ impl LinkSet {
 
     fn open(
         &self,
+        index: usize,
         configured: &config::Link,
         path: Option<PathBuf>,
     ) -> Result<OpenLink, LinkError> {
@@ -192,7 +194,8 @@ impl LinkSet {
         let (file, found) = match &path {
             None => (None, Found::Nothing),
             Some(path) => {
-                let opened = StateFile::open(path, name).map_err(|cause| no_file(path, cause))?;
+                let opened =
+                    StateFile::open(path, name).map_err(|cause| no_file(index, path, cause))?;
                 (Some(opened.0), opened.1)
             }
         };
@@ -304,11 +307,16 @@ impl OpenFile {
     }
 }
 
-fn no_file(path: &Path, cause: io::Error) -> LinkError {
+fn no_file(index: usize, path: &Path, cause: io::Error) -> LinkError {
+    let setting = format!("`link[{index}].state_file`");
+    let hint = match cause.kind() {
+        io::ErrorKind::ResourceBusy => Some(format!("name another file with {setting}")),
+        _ => advice::of_place(path, &setting, &cause),
+    };
     LinkError {
         what: format!("use the file of a link `{}`", path.display()),
         cause,
-        hint: None,
+        hint,
     }
 }
 

@@ -5,14 +5,12 @@
 //! counts.
 
 use rustix::fs::{FlockOperation, Mode, OFlags, fdatasync, flock, fsync, open};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use weir_policy::budget::{SAVED_BYTES, SavedLink};
-
-/// What a sector begins with.
-const MAGIC: &[u8] = b"weirlink";
+use weir_policy::budget::{SAVED_BYTES, SavedLink, SectorKind};
 
 /// An open file of a link, which no other process uses.
 #[derive(Debug)]
@@ -38,7 +36,13 @@ impl StateFile {
     pub(super) fn open(path: &Path, name: &str) -> io::Result<(Self, Found)> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = open(path, flags, Mode::RUSR | Mode::WUSR)?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| match errno {
+            Errno::WOULDBLOCK => io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "another process uses it, or another link of this one",
+            ),
+            errno => errno.into(),
+        })?;
         let file = File::from(file);
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("it is no file"));
@@ -54,8 +58,14 @@ impl StateFile {
         if let Some(last) = states.max_by_key(|state| state.sequence) {
             return Ok((Self(file), Found::State(last)));
         }
-        let is_ours = |sector: &[u8; SAVED_BYTES]| sector.starts_with(MAGIC);
-        if length > bytes.len() || !sectors.iter().any(is_ours) && bytes != [0; 2 * SAVED_BYTES] {
+        let kinds = sectors.iter().map(|sector| SectorKind::of(sector, name));
+        if kinds.clone().any(|kind| kind == SectorKind::OfOther) {
+            return Err(io::Error::other(
+                "it has what a link with another name has spent, and is left as it is: name another file, or remove it",
+            ));
+        }
+        let is_begun = kinds.clone().any(|kind| kind == SectorKind::Own);
+        if length > bytes.len() || !is_begun && bytes != [0; 2 * SAVED_BYTES] {
             return Err(io::Error::other(
                 "it is no state of a link, and is left as it is: name another file, or remove it",
             ));
