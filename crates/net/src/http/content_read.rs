@@ -31,6 +31,8 @@ pub enum ContentCut {
     Reset,
     /// It ended it before the content was whole.
     ClosedEarly,
+    /// The link that its connection leads over has spent its quota.
+    LinkSpent,
     /// The filter of the content has failed.
     Filter,
 }

@@ -3,6 +3,7 @@
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleExchange;
 use super::http1::Http1Request;
+use crate::next_hops::SpentLink;
 use std::io;
 use std::task::{Context, Poll};
 use weir_wire::BodyLength;
@@ -40,6 +41,13 @@ impl RequestSender<'_> {
         end: Option<&[u8]>,
     ) -> Poll<io::Result<usize>> {
         of_kind!(self, request => request.poll_send(cx, content, end))
+    }
+
+    /// The link that its connection leads over, if that has spent its quota: an error was none of
+    /// the next hop.
+    #[must_use]
+    pub fn link_spent(&self) -> Option<SpentLink> {
+        of_kind!(self, request => request.link_spent())
     }
 
     /// Whether it waits for the link that its connection leads over, and not for the next hop.

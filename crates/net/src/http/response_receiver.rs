@@ -7,6 +7,7 @@ use super::http1::Http1Reception;
 use super::received_head::{AcceptedHead, ReceivedBytes};
 use crate::filter::ContentFilter;
 use crate::filter::ReceivedFilter;
+use crate::next_hops::SpentLink;
 use std::io;
 use std::ops::ControlFlow;
 use std::task::{Context, Poll};
@@ -66,6 +67,13 @@ impl<'a> ResponseReceiver<'a> {
         scratch: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         of_kind!(Kind of &mut self.kind, response => response.poll_receive_head(cx, scratch))
+    }
+
+    /// The link that its connection leads over, if that has spent its quota: an error was none of
+    /// the next hop.
+    #[must_use]
+    pub fn link_spent(&self) -> Option<SpentLink> {
+        of_kind!(Kind of &self.kind, response => response.link_spent())
     }
 
     /// Whether it waits for the link that its connection leads over, and not for the next hop.

@@ -23,7 +23,7 @@ pub(crate) use dial::dial;
 pub use failure::ConnectFailure;
 pub use hop_key::HopKey;
 pub(crate) use link::{ConnectionLink, LinkReads, LinkUse};
-pub use link::{LinkCounts, LinkMeter, Links, SaveSignal};
+pub use link::{LinkCounts, LinkMeter, Links, SaveSignal, SpentLink};
 pub use open_connections::{Limit, OpenConnections, Permit};
 pub use pool::{check_in, is_quiet};
 pub use rules::ConnectionRules;

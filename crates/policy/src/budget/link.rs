@@ -81,12 +81,14 @@ pub enum Admission {
 pub struct SpentNow {
     /// What follows.
     pub then: WhenSpent,
+    /// The status of the answer to what would have to be fetched.
+    pub status: u16,
     /// When the next period begins.
     pub until: Timestamp,
     /// The time until then.
     pub retry_after: DeltaSeconds,
-    /// How long past its freshness a response may be served.
-    pub stale_for: DeltaSeconds,
+    /// How long past its freshness a response is served instead; `None` if a stale one is not.
+    pub stale_for: Option<DeltaSeconds>,
 }
 
 /// How many bytes may be moved over a link.
@@ -378,9 +380,9 @@ impl Link {
             sequence: self.sequence,
             wall: now.wall,
             is_clean,
+            is_clock_doubted: !self.clock.is_believed(),
             spending,
         }
-            is_clock_doubted: !self.clock.is_believed(),
     }
 
     /// The quota, if bytes are counted now.
@@ -409,9 +411,10 @@ impl Link {
         let until = self.spending.current.period.end;
         Some(SpentNow {
             then: quota.then,
+            status: quota.then.status(),
             until,
             retry_after: until.since(now.wall).max(DeltaSeconds(1)),
-            stale_for: quota.stale_for,
+            stale_for: (quota.then == WhenSpent::Stale).then_some(quota.stale_for),
         })
     }
 
@@ -419,13 +422,13 @@ impl Link {
     fn look(&mut self, now: Now) {
         let was_believed = self.clock.is_believed();
         let is_believed = self.clock.look(now);
-        if now.wall != self.at.wall || was_believed != is_believed {
-            self.look_anew(now);
-        } else {
         if was_believed && !is_believed {
             // a process that is killed now is to know it
             self.written = None;
         }
+        if now.wall != self.at.wall || was_believed != is_believed {
+            self.look_anew(now);
+        } else {
             self.set_rate(now.tick);
         }
     }

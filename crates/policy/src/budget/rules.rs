@@ -81,6 +81,15 @@ impl WhenSpent {
     pub const fn ends_fetches(self) -> bool {
         !matches!(self, Self::Slow)
     }
+
+    /// The status of the answer to a request that would have to be sent.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::StoredOnly => 504,
+            Self::Slow | Self::Stale | Self::Refuse => 429,
+        }
+    }
 }
 
 impl LinkRules {

@@ -114,9 +114,10 @@ fn quota_ends_fetches_until_the_next_period() {
     driven.pass_s(DAY_S - 60);
     let spent = SpentNow {
         then: WhenSpent::Refuse,
+        status: 429,
         until: Timestamp(FRIDAY + DAY_S),
         retry_after: DeltaSeconds(60),
-        stale_for: DeltaSeconds(60),
+        stale_for: None,
     };
     assert_eq!(driven.link.admit(driven.now), Admission::Spent(spent));
     let permit = driven.link.permit(driven.now, Class::Interactive, 1);
@@ -324,6 +325,41 @@ fn clock_that_is_set_forward_begins_no_period_for_an_hour() {
     assert!(matches!(driven.link.admit(driven.now), Admission::Spent(_)));
     driven.pass_s(1);
     assert_eq!(driven.link.admit(driven.now), Admission::Go);
+}
+
+#[test]
+fn clock_that_is_set_forward_begins_no_period_for_an_hour_after_a_restart_either() {
+    for is_killed in [true, false] {
+        let mut driven = Driven::new(rules(Some(quota(MIB, Every::Day, WhenSpent::Refuse))));
+        assert!(driven.fetch(2 * MIB) > 0);
+        driven.now.wall.0 += DAY_S;
+        driven.write();
+        if !is_killed {
+            driven.written = driven.link.close(driven.now);
+        }
+        driven.kill();
+        assert_eq!(driven.fetch(MIB), 0);
+        driven.pass_s(HOUR_S - 1);
+        assert_eq!(driven.fetch(MIB), 0);
+        driven.pass_s(1);
+        assert!(driven.fetch(MIB) > 0);
+    }
+}
+
+#[test]
+fn spent_quota_says_the_status_and_how_stale_a_response_may_be() {
+    for (then, status, stale_for) in [
+        (WhenSpent::Refuse, 429, None),
+        (WhenSpent::StoredOnly, 504, None),
+        (WhenSpent::Stale, 429, Some(DeltaSeconds(60))),
+    ] {
+        let mut driven = Driven::new(rules(Some(quota(MIB, Every::Day, then))));
+        driven.fetch(2 * MIB);
+        let Admission::Spent(spent) = driven.link.admit(driven.now) else {
+            panic!("{then:?}");
+        };
+        assert_eq!((spent.status, spent.stale_for), (status, stale_for));
+    }
 }
 
 #[test]

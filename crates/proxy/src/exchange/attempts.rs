@@ -12,6 +12,7 @@ use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::http::NextHopStream;
 use weir_net::next_hops::{ConnectionRules, Destination};
+use weir_policy::connections::HopId;
 use weir_policy::now::Tick;
 use weir_policy::retry::{BodySent, FailedAttempt, HopAttempts, NoConnection, may_retry};
 use weir_semantics::{Method, ProxyError};
@@ -23,6 +24,8 @@ pub(crate) struct Attempts {
     is_retry: bool,
     /// What did not answer.
     tried: Tried,
+    /// Next hops of the route whose links have spent their quotas.
+    spent: Vec<HopId>,
     /// When the last connection was there.
     connected: Tick,
 }
@@ -34,6 +37,7 @@ impl Attempts {
             next_hop,
             is_retry: false,
             tried: Tried::default(),
+            spent: Vec::new(),
             connected: Tick::default(),
         }
     }
@@ -70,13 +74,20 @@ impl Attempts {
                 }
                 Err(failure) => failure,
             };
-            match self.pass_on(exchange, worker, Failed::NoConnection(failure.error)) {
+            match self.pass_on(exchange, worker, Failed::unsent(&failure)) {
                 PassResult::Next => {
                     attempts = HopAttempts::first(self.next_hop.route_hop());
                     continue;
                 }
                 PassResult::Answer(answer) => return Err(NoStream::Answer(answer)),
                 PassResult::NoOther => {}
+            }
+            if failure.spent.is_some() {
+                match self.beside_spent(exchange) {
+                    Some(another) => self.next_hop = another,
+                    None => return Err(NoStream::Failed(failure)),
+                }
+                continue;
             }
             let lack = match failure.error {
                 ProxyError::ConnectionLimitReached => NoConnection::Ours,
@@ -87,6 +98,15 @@ impl Attempts {
                 Err(_) => return Err(NoStream::Failed(failure)),
             }
         }
+    }
+
+    /// Another next hop of the route, after the link to this one has spent its quota.
+    fn beside_spent(&mut self, exchange: &RequestState) -> Option<NextHop> {
+        let hop = self.next_hop.route_hop()?;
+        if !self.spent.contains(&hop) {
+            self.spent.push(hop);
+        }
+        NextHop::beside(exchange, &self.spent)
     }
 
     /// Goes on to what comes next, after the next hop gave no response: from a node of the cluster
@@ -107,6 +127,8 @@ impl Attempts {
         } else if let Some(proxy) = self.next_hop.proxy() {
             match failed {
                 Failed::Declined(_) => proxy.ended(worker, ProxyOutcome::Missed),
+                // it was not asked, or would have answered
+                Failed::LinkSpent { .. } => {}
                 Failed::NoConnection(_) if !failed.is_of_next_hop() => proxy.not_asked(),
                 Failed::NoConnection(_) | Failed::Sent(_) => {
                     proxy.ended(worker, ProxyOutcome::Failed);
@@ -118,12 +140,13 @@ impl Attempts {
             }
         } else {
             is_optional = false;
-            if !failed.is_of_next_hop() || !prefers_direct(exchange) {
+            if !failed.leads_on() || !prefers_direct(exchange) {
                 return PassResult::NoOther;
             }
         }
         let is_node = self.next_hop.peer().is_some();
-        self.tried.note(&self.next_hop);
+        let is_spent = failed == Failed::LinkSpent { is_sent: false };
+        self.tried.note(&self.next_hop, is_spent);
         let next = match failed {
             // what one node lacks, others may lack, too
             Failed::Declined(Decline::NoResponse) if exchange.tx.is_for_caches_alone() => {
@@ -154,7 +177,7 @@ impl Attempts {
         worker: &Worker,
         reason: AnswerReason,
     ) -> Result<(), AnswerReason> {
-        match self.pass_on(exchange, worker, Failed::Sent(reason.error)) {
+        match self.pass_on(exchange, worker, Failed::sent(&reason)) {
             PassResult::Next => Ok(()),
             PassResult::NoOther => Err(reason),
             PassResult::Answer(answer) => Err(answer.reason),
@@ -224,9 +247,30 @@ pub(crate) enum Failed {
     Sent(ProxyError),
     /// It is a node or a sibling, and said that it has no response.
     Declined(Decline),
+    /// The link to it has spent its quota.
+    LinkSpent {
+        /// It was sent the request, or some of it.
+        is_sent: bool,
+    },
 }
 
 impl Failed {
+    /// There is no connection for `reason`.
+    pub(crate) const fn unsent(reason: &AnswerReason) -> Self {
+        match reason.spent {
+            Some(_) => Self::LinkSpent { is_sent: false },
+            None => Self::NoConnection(reason.error),
+        }
+    }
+
+    /// It was sent the request, and failed for `reason`.
+    pub(crate) const fn sent(reason: &AnswerReason) -> Self {
+        match reason.spent {
+            Some(_) => Self::LinkSpent { is_sent: true },
+            None => Self::Sent(reason.error),
+        }
+    }
+
     /// The same, of a node of the cluster if it `is_node`: a response that is too large here with
     /// the fields that it has added is none that it has for this node.
     const fn of_peer(self, is_node: bool) -> Self {
@@ -249,6 +293,11 @@ impl Failed {
                 | ProxyError::ProxyInternalError
         ))
     }
+
+    /// Whether it was not sent the request, and another one may be.
+    const fn leads_on(self) -> bool {
+        self.is_of_next_hop() || matches!(self, Self::LinkSpent { is_sent: false })
+    }
 }
 
 /// Why a node of the cluster gave no response.
@@ -269,7 +318,9 @@ enum PeerFailure {
 impl PeerFailure {
     const fn of(failed: Failed) -> Self {
         match failed {
-            Failed::NoConnection(ProxyError::ConnectionLimitReached) => Self::Busy,
+            Failed::NoConnection(ProxyError::ConnectionLimitReached) | Failed::LinkSpent { .. } => {
+                Self::Busy
+            }
             Failed::NoConnection(_) => Self::Unreachable,
             Failed::Sent(ProxyError::ConnectionReadTimeout) => Self::Silent,
             Failed::Sent(_) => Self::Broken,
@@ -376,15 +427,14 @@ pub(crate) fn check_link(
     rules: &ConnectionRules,
     destination: &Destination,
 ) -> Result<(), AnswerReason> {
-    let Some(link) = rules.links.of(&destination.hop) else {
-        return Ok(());
-    };
-    let admitted = link.admit();
-    admitted.map_err(|spent| AnswerReason::link_spent(link.name(), spent))
+    let link = rules.links.of(&destination.hop);
+    let spent = link.and_then(|link| link.spent());
+    spent.map_or(Ok(()), |spent| Err(AnswerReason::link_spent(spent)))
 }
 
 /// Whether a request that a parent failed at may be sent to another one, or to the origin: it never
-/// got there, or the parent closed the connection, and a repetition is safe.
+/// got there, or the parent closed the connection or its link has no quota left, and a repetition
+/// is safe.
 fn may_ask_again(exchange: &RequestState, failed: Failed) -> bool {
     let request = &exchange.request;
     let is_safe = matches!(
@@ -395,8 +445,9 @@ fn may_ask_again(exchange: &RequestState, failed: Failed) -> bool {
     let is_closed = matches!(
         failed,
         Failed::Sent(ProxyError::ConnectionTerminated | ProxyError::HttpResponseIncomplete)
+            | Failed::LinkSpent { is_sent: true }
     );
-    failed.is_of_next_hop() || is_closed && is_safe
+    failed.leads_on() || is_closed && is_safe
 }
 
 /// Whether the host of its URL was asked, and parents may be.

@@ -70,7 +70,7 @@ async fn open(
     let (rules, destination) = (&settings.connections, &next_hop.destination);
     exchange.sent_to(next_hop);
     attempts::check_link(rules, destination)
-        .map_err(|spent| NoTunnel::Failed(Failed::NoConnection(spent.error), spent))?;
+        .map_err(|spent| NoTunnel::Failed(Failed::unsent(&spent), spent))?;
     let permit = tunnel::reserve(worker.network(), rules, destination)
         .map_err(|full| NoTunnel::Refused(Answer::open(503, full.into())))?;
     let opened = tunnel::open(worker.net(), rules, destination, permit).await;

@@ -9,6 +9,7 @@ use crate::fetch::collapse::{Decision, Follower, Leader, WaitResult};
 use crate::fetch::in_flight::{InFlightResponse, JoinTerms};
 use crate::fetch::missing_range;
 use crate::fetch::reader::{self, ReaderHandle, Start};
+use crate::fetch::relay::LINK_SPENT;
 use crate::log::client::ForPeers;
 use crate::log::record::End;
 use crate::log::request_log::ContentSource;
@@ -430,6 +431,9 @@ pub(crate) async fn read(
     log.read_ahead(in_flight.read_ahead_max());
     match sent.end {
         reader::ReadEnd::Whole => log.ended(End::Whole),
+        reader::ReadEnd::Cut if in_flight.is_link_spent() => {
+            log.broke_off(End::NextHopCut, LINK_SPENT);
+        }
         reader::ReadEnd::Cut => log.broke_off(End::NextHopCut, "next-hop-cut"),
         reader::ReadEnd::Module => log.broke_off(End::Ours, "module-ended"),
         reader::ReadEnd::ContentDropped => log.broke_off(End::Ours, "content-dropped"),

@@ -39,7 +39,6 @@ use weir_net::Deadline;
 use weir_net::http::{
     ClientStream, DisconnectSource, NextHopStream, RequestContent, RequestSender,
 };
-use weir_policy::budget::WhenSpent;
 use weir_policy::{Command, Event, Failure, Forwarding, RefuseReason};
 use weir_semantics::ProxyError;
 use weir_store::StoredResponse;
@@ -313,6 +312,7 @@ async fn ask_in_background(
         }
     };
     if let BackgroundResult::Failed(reason) = &result {
+        count_refused(reason);
         count_failure(worker, reason);
         exchange.tell(worker, Event::Failed(failure_of(reason)));
     }
@@ -578,6 +578,7 @@ pub(crate) async fn fail(
         // purged while this request waited: it may not be served
         let _ = exchange.forget_chosen(&worker);
     }
+    count_refused(&reason);
     let failure = failure_of(&reason);
     let settings = Arc::clone(&exchange.settings);
     let failed = Event::Failed(failure);
@@ -602,6 +603,13 @@ pub(crate) async fn fail(
     respond::respond(stream, exchange, Answer::open(status, reason)).await;
 }
 
+/// Counts a request that the spent quota of a link keeps from every next hop.
+fn count_refused(reason: &AnswerReason) {
+    if let Some(spent) = &reason.spent {
+        spent.refuse();
+    }
+}
+
 fn count_failure(worker: &Worker, reason: &AnswerReason) {
     // it is no failure of a next hop, and is counted by its link
     if reason.spent.is_some() {
@@ -615,9 +623,8 @@ fn count_failure(worker: &Worker, reason: &AnswerReason) {
 
 fn failure_of(reason: &AnswerReason) -> Failure {
     if let Some(spent) = &reason.spent {
-        let may_be_stale = spent.then == WhenSpent::Stale;
         return Failure::LinkSpent {
-            stale_for: may_be_stale.then_some(spent.stale_for),
+            stale_for: spent.now.stale_for,
         };
     }
     match reason.error {
@@ -634,10 +641,7 @@ fn failure_of(reason: &AnswerReason) -> Failure {
 /// as by address.
 fn status_of(reason: &AnswerReason) -> u16 {
     if let Some(spent) = &reason.spent {
-        return match spent.then {
-            WhenSpent::StoredOnly => 504,
-            WhenSpent::Stale | WhenSpent::Refuse | WhenSpent::Slow => 429,
-        };
+        return spent.now.status;
     }
     match reason.error {
         ProxyError::DestinationIpProhibited => 403,

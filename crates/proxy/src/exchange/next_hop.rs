@@ -49,19 +49,22 @@ pub(crate) struct Tried {
     pub(crate) peers: Vec<NodeKey>,
     siblings: Vec<HopId>,
     parents: Vec<HopId>,
+    /// Parents among them that were not asked, as their links have spent their quotas.
+    spent_parents: usize,
     /// The host of its URL.
     origin: bool,
 }
 
 impl Tried {
-    /// `next_hop` did not answer.
-    pub(crate) fn note(&mut self, next_hop: &NextHop) {
+    /// `next_hop` did not answer; it was not asked, if its link `is_spent`.
+    pub(crate) fn note(&mut self, next_hop: &NextHop, is_spent: bool) {
         if let Some(peer) = &next_hop.peer {
             self.peers.push(peer.key());
         } else if let Some(proxy) = &next_hop.proxy {
             let tried = if proxy.is_sibling() {
                 &mut self.siblings
             } else {
+                self.spent_parents += usize::from(is_spent);
                 &mut self.parents
             };
             tried.push(proxy.hop());
@@ -229,6 +232,23 @@ impl NextHop {
                 ),
             )),
         }
+    }
+
+    /// The next hop that the routes choose now of those that are not in `spent`.
+    pub(crate) fn beside(exchange: &RequestState, spent: &[HopId]) -> Option<Self> {
+        let (settings, worker) = (&exchange.settings, &exchange.worker);
+        let path = exchange.request.path_and_query();
+        let path = if path == "*" { "/" } else { path };
+        let host = exchange.request.host.as_str();
+        let routes = settings.routes.lock();
+        let mut routes = routes.unwrap_or_else(PoisonError::into_inner);
+        let choice = routes.choose_another(worker.now(), host, path, spent);
+        let choice = choice.ok().flatten()?;
+        if choice.is_counted {
+            routes.begin(choice.hop);
+        }
+        drop(routes);
+        Some(Self::chosen(settings, worker, choice, HopTable::Routes))
     }
 
     fn chosen(settings: &Arc<Settings>, worker: &Worker, choice: Choice, table: HopTable) -> Self {

@@ -7,6 +7,7 @@ use crate::fetch::transfer::FetchTarget;
 use crate::modules::module_answer::ModuleAnswer;
 use crate::request::answer::AnswerReason;
 use std::sync::Arc;
+use weir_net::next_hops::SpentLink;
 use weir_policy::Serving;
 use weir_semantics::ProxyError;
 use weir_store::StoredResponse;
@@ -76,6 +77,11 @@ pub(crate) fn silent(limit: crate::config::Span) -> HopFailure {
         ProxyError::ConnectionReadTimeout,
         format!("the next hop was silent for {limit}"),
     ))
+}
+
+/// The failure of a response that ends early: of its link, if that has `spent` its quota.
+pub(crate) fn cut(spent: Option<SpentLink>, why: &dyn std::fmt::Display) -> HopFailure {
+    HopFailure::Broken(spent.map_or_else(|| broken(why), AnswerReason::link_spent))
 }
 
 /// The reason of an answer in place of a response that is not HTTP.

@@ -97,11 +97,15 @@ pub(crate) struct RelayResult {
     pub(crate) content_times: ContentTimes,
 }
 
+/// The word of the log for what ends with the quota of its link.
+pub(crate) const LINK_SPENT: &str = "link-spent";
+
 /// How a relay ends that cannot receive all content.
 const fn end_of_cut(cut: ContentCut) -> RelayEnd {
     match cut {
         ContentCut::Reset => RelayEnd::Cut("next-hop-reset"),
         ContentCut::ClosedEarly => RelayEnd::Cut("next-hop-closed-early"),
+        ContentCut::LinkSpent => RelayEnd::Cut(LINK_SPENT),
         // the stream's user reports which module failed
         ContentCut::Filter => RelayEnd::Ours,
     }

@@ -193,6 +193,9 @@ impl Fetch {
                 Poll::Pending
             }
             Poll::Ready(Err(why)) => {
+                if why == ContentCut::LinkSpent {
+                    self.in_flight.link_is_spent();
+                }
                 self.finish(match why {
                     ContentCut::Filter => FetchEnd::Module,
                     _ => FetchEnd::Cut,
@@ -330,7 +333,8 @@ impl Fetch {
     /// Counts a failure of the next hop. One that shows before the client was sent anything becomes
     /// an answer of ours, which is counted there.
     fn count_cut(&self) {
-        if self.is_spawned && self.end == Some(FetchEnd::Cut) {
+        let is_of_next_hop = self.end == Some(FetchEnd::Cut) && !self.in_flight.is_link_spent();
+        if self.is_spawned && is_of_next_hop {
             self.worker.counters().inc(Metric::NextHopErrors);
         }
     }

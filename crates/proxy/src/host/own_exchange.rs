@@ -46,7 +46,10 @@ pub(super) async fn run_at(
 ) -> Result<OwnResponse, FetchError> {
     let mut is_retry = false;
     loop {
-        check_link(rules, destination).map_err(|_spent| FetchError::Unreachable)?;
+        check_link(rules, destination).map_err(|reason| {
+            reason.spent.iter().for_each(|spent| spent.refuse());
+            FetchError::Unreachable
+        })?;
         let opened = NextHopStream::open(worker.net(), rules, destination, is_retry).await;
         let mut hop = opened.map_err(|failure| match failure.error {
             ProxyError::DestinationIpProhibited => FetchError::Forbidden,

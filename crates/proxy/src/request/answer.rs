@@ -9,8 +9,7 @@ use crate::modules::module_answer::ModuleRefusal;
 use crate::send::disk_read::ContentReadError;
 use crate::settings::Settings;
 use std::fmt::Display;
-use weir_net::next_hops::ConnectFailure;
-use weir_policy::budget::SpentNow;
+use weir_net::next_hops::{ConnectFailure, SpentLink};
 use weir_policy::extension::ModuleFailure;
 use weir_policy::rule::ChangeError;
 use weir_policy::verdict::Marks;
@@ -27,8 +26,8 @@ pub(crate) struct AnswerReason {
     pub(crate) text: String,
     /// The reason as the verdict has it.
     pub(crate) refused: RefuseReason,
-    /// The quota that is spent, if that is why.
-    pub(crate) spent: Option<Box<SpentNow>>,
+    /// The link that has spent its quota, if that is why.
+    pub(crate) spent: Option<Box<SpentLink>>,
 }
 
 /// An answer of our own.
@@ -71,11 +70,12 @@ impl AnswerReason {
         Self::new(ProxyError::HttpRequestError, text)
     }
 
-    /// The link called `name` has spent its quota.
-    pub(crate) fn link_spent(name: &str, spent: SpentNow) -> Self {
+    /// A link has spent its quota.
+    pub(crate) fn link_spent(spent: SpentLink) -> Self {
         let mut until = [0; 29];
-        write_http_date(spent.until, &mut until);
+        write_http_date(spent.now.until, &mut until);
         let until = String::from_utf8_lossy(&until);
+        let name = spent.link.name();
         Self {
             error: ProxyError::HttpRequestDenied,
             text: format!(
@@ -294,7 +294,7 @@ impl Answer {
             write::field(out, "Retry-After", b"1");
         }
         if let Some(spent) = &self.reason.spent {
-            let seconds = spent.retry_after.0;
+            let seconds = spent.now.retry_after.0;
             write::number_field(out, "Retry-After", u64::from(seconds));
         }
     }

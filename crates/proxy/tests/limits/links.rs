@@ -1,10 +1,11 @@
 //! Links to next hops: what is moved over them is counted, waits for their rate, and ends with
 //! their quota.
 
-use crate::support::{PATIENCE, Response, Setup};
+use crate::support::{PATIENCE, Response, ScriptedOrigin, Setup};
 use std::path::Path;
 use std::time::Instant;
 use tempfile::TempDir;
+use weir_measure::Metric;
 use weir_measure::live::LinkRow;
 use weir_proxy::config::{Config, Span};
 
@@ -54,6 +55,8 @@ fn spend(setup: &Setup) {
     sending.join().expect("no panic");
     let spent = spent(setup);
     let quota = QUOTA as u64;
+    // that is no error of the next hop
+    assert_eq!(setup.proxy.count(Metric::NextHopErrors), 0);
     // the next hop may have sent what a window holds
     assert!((quota - 1460..=quota + 65_536).contains(&spent), "{spent}");
 }
@@ -138,6 +141,74 @@ fn spent_quota_is_answered_with_429_and_when_there_is_another_one() {
     assert_eq!(row(&setup).refused, 1);
     setup.proxy.clock.advance_ms(86_400_000);
     setup.fetch("/other", &page("", 10));
+}
+
+#[test]
+fn quota_that_is_spent_while_a_response_is_awaited_is_no_failure_of_the_next_hop() {
+    let folder = TempDir::new().unwrap();
+    let setup = Setup::gateway_with(linked(&quota(folder.path(), "")));
+    let fields = "Cache-Control: max-age=60, stale-if-error=9999\r\nETag: \"a\"\r\n";
+    setup.fetch("/page", &page(fields, 1000));
+    setup.proxy.clock.advance_ms(61_000);
+    let upload = setup.head("POST", "/upload", "1.1", "Content-Length: 100000\r\n");
+    let (mut new, mut new_hop) = setup.lead(&setup.get("/other"));
+    let (mut stale, mut stale_hop) = setup.lead(&setup.get("/page"));
+    let (mut sending, _upload_hop) = setup.lead(&upload);
+    spend(&setup);
+    new_hop.send(page("", 10));
+    stale_hop.send("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n");
+    sending.send("a".repeat(1000));
+    for client in [&mut new, &mut stale, &mut sending] {
+        let refused = client.read_response();
+        assert_eq!(refused.status(), 429);
+        assert_eq!(refused.verdict(), "detail=link-spent");
+    }
+    assert_eq!(setup.proxy.count(Metric::NextHopErrors), 0);
+    assert_eq!(row(&setup).refused, 3);
+}
+
+#[test]
+fn fetch_that_the_spent_quota_cuts_is_no_error_of_the_next_hop() {
+    let folder = TempDir::new().unwrap();
+    let setup = Setup::gateway_with(linked(&quota(folder.path(), "")));
+    let (mut client, mut hop) = setup.lead(&setup.get("/large"));
+    let answer = page("Cache-Control: max-age=60\r\nETag: \"a\"\r\n", 3 * QUOTA);
+    let sending = std::thread::spawn(move || {
+        let _cut = hop.try_send(answer);
+    });
+    let head = client.read_head();
+    client.read_cut(&head);
+    sending.join().expect("no panic");
+    assert_eq!(setup.proxy.count(Metric::NextHopErrors), 0);
+}
+
+#[test]
+fn request_goes_to_the_next_hop_whose_link_has_something_left() {
+    let folder = TempDir::new().unwrap();
+    let setup = Setup::gateway_with(linked(&quota(folder.path(), "")));
+    spend(&setup);
+    let free = ScriptedOrigin::new();
+    // more than a request is tried at when connections fail; they are not connected to
+    let mut behind = vec![format!("http://{}", setup.origin.address())];
+    behind.extend((1..5).map(|port| format!("http://127.0.0.1:{port}")));
+    setup.proxy.reload(|config| {
+        let others = behind[1..].iter().map(|url| url.parse().expect("a URL"));
+        config.routes[0].next_hops.extend(others);
+        let free = format!("http://{}", free.address());
+        config.routes[0]
+            .next_hops
+            .push(free.parse().expect("a URL"));
+        let named = serde_json::to_string(&behind).expect("names");
+        linked(&quota(folder.path(), &format!(r#", "next_hops": {named}"#)))(config);
+    });
+    for number in 0..6 {
+        let mut client = setup.proxy.client();
+        client.send(setup.get(&format!("/{number}")));
+        free.answer(page("", 10));
+        assert_eq!(client.read_response().status(), 200);
+    }
+    assert_eq!(row(&setup).refused, 0);
+    assert_eq!(setup.proxy.count(Metric::NextHopErrors), 0);
 }
 
 #[test]

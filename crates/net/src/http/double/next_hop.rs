@@ -3,7 +3,7 @@
 use crate::http::content_read::{ContentCut, ContentEnd, ContentRead};
 use crate::http::next_hop_facts::NextHopFacts;
 use crate::http::received_head::{AcceptedHead, ReceivedBytes};
-use crate::next_hops::{HopKey, Uses};
+use crate::next_hops::{HopKey, SpentLink, Uses};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -300,6 +300,11 @@ impl DoubleExchange {
             return Poll::Pending;
         }
         Poll::Ready(Ok(state.head.len()))
+    }
+
+    #[expect(clippy::unused_self, reason = "as a stream that has a link")]
+    pub(in crate::http) const fn link_spent(&self) -> Option<SpentLink> {
+        None
     }
 
     #[expect(clippy::unused_self, reason = "as a stream that has a link")]

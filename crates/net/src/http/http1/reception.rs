@@ -3,7 +3,7 @@
 use crate::flow::{NextHopFlow, tcp_info};
 use crate::http::content_read::{ContentCut, ContentEnd, ContentRead};
 use crate::http::received_head::{AcceptedHead, ReceivedBytes};
-use crate::next_hops::LinkReads;
+use crate::next_hops::{LinkReads, SpentLink};
 use std::cell::Cell;
 use std::io;
 use std::ops::ControlFlow;
@@ -150,6 +150,10 @@ impl<'a> Http1Reception<'a> {
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
+    pub(crate) fn link_spent(&self) -> Option<SpentLink> {
+        self.link.as_ref()?.usage.spent()
+    }
+
     pub(crate) fn is_held_back(&self) -> bool {
         let link = self.link.as_ref();
         link.is_some_and(|link| link.usage.is_held_back())
@@ -218,9 +222,15 @@ impl<'a> Http1Reception<'a> {
         scratch: &mut [u8],
         mut take: impl FnMut(&mut Context<'_>, &[u8]) -> ControlFlow<()>,
     ) -> Poll<Result<ContentRead, ContentCut>> {
-        let Ok(count) = ready!(self.poll_read(cx, scratch)) else {
-            self.state.is_cut = true;
-            return Poll::Ready(Err(ContentCut::Reset));
+        let count = match ready!(self.poll_read(cx, scratch)) {
+            Ok(count) => count,
+            Err(error) => {
+                self.state.is_cut = true;
+                return Poll::Ready(Err(match error.kind() {
+                    io::ErrorKind::QuotaExceeded => ContentCut::LinkSpent,
+                    _ => ContentCut::Reset,
+                }));
+            }
         };
         let received = &scratch[..count];
         if !received.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::chunks::Framing;
 use super::writer::{MessageWriter, Transport};
-use crate::next_hops::LinkUse;
+use crate::next_hops::{LinkUse, SpentLink};
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -90,6 +90,10 @@ impl<'a> Http1Request<'a> {
             self.write_failed.set(true);
         }
         sent
+    }
+
+    pub(crate) fn link_spent(&self) -> Option<SpentLink> {
+        self.half.link.as_ref()?.spent()
     }
 
     pub(crate) fn is_held_back(&self) -> bool {

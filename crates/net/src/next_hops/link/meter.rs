@@ -36,6 +36,22 @@ pub struct LinkCounts {
     pub waited_ms: u64,
 }
 
+/// A link that has spent its quota.
+#[derive(Clone, Debug)]
+pub struct SpentLink {
+    /// The link.
+    pub link: Arc<LinkMeter>,
+    /// What follows, and until when.
+    pub now: SpentNow,
+}
+
+impl SpentLink {
+    /// Counts a request that is sent to no next hop for that reason.
+    pub fn refuse(&self) {
+        self.link.refused.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 impl fmt::Debug for LinkMeter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LinkMeter")
@@ -73,22 +89,17 @@ impl LinkMeter {
         self.saves.due();
     }
 
-    /// Why no request may be sent over it now, if none may; that is counted.
-    ///
-    /// # Errors
-    ///
-    /// Its quota is spent.
-    pub fn admit(&self) -> Result<(), SpentNow> {
-        match self.look() {
-            Admission::Go => Ok(()),
-            Admission::Spent(spent) => {
-                self.refused.fetch_add(1, Ordering::Relaxed);
-                Err(spent)
-            }
-        }
+    /// Why no request may be sent over it now, if none may.
+    #[must_use]
+    pub fn spent(self: &Arc<Self>) -> Option<SpentLink> {
+        let Admission::Spent(now) = self.look() else {
+            return None;
+        };
+        let link = Arc::clone(self);
+        Some(SpentLink { link, now })
     }
 
-    /// Whether a request may be sent over it now; nothing is counted.
+    /// Whether a request may be sent over it now.
     #[must_use]
     pub fn look(&self) -> Admission {
         let now = self.clock.now();

@@ -8,7 +8,7 @@ mod meter;
 mod save_signal;
 mod usage;
 
-pub use meter::{LinkCounts, LinkMeter};
+pub use meter::{LinkCounts, LinkMeter, SpentLink};
 pub use save_signal::SaveSignal;
 pub(crate) use usage::{ConnectionLink, LinkReads, LinkUse};
 

@@ -1,6 +1,6 @@
 //! What one connection uses of a link.
 
-use super::meter::{LinkMeter, Transfer};
+use super::meter::{LinkMeter, SpentLink, Transfer};
 use std::future::Future as _;
 use std::io;
 use std::os::fd::AsFd;
@@ -181,6 +181,11 @@ impl LinkUse {
     /// Whether it waits for the link.
     pub(crate) const fn is_held_back(&self) -> bool {
         self.wait.is_some()
+    }
+
+    /// The link, if it has spent its quota.
+    pub(crate) fn spent(&self) -> Option<SpentLink> {
+        self.meter.spent()
     }
 
     /// Ready with how many bytes may be moved now, at most `wanted`: they are granted until

@@ -31,7 +31,7 @@ pub(super) async fn ask(
     exchange.write_login(&mut head);
     let status = send(exchange, hop, head).await.map_err(|failure| {
         let (HopFailure::Unanswered(reason) | HopFailure::Broken(reason)) = failure;
-        NoTunnel::Failed(Failed::Sent(reason.error), reason)
+        NoTunnel::Failed(Failed::sent(&reason), reason)
     })?;
     match status {
         200..300 => Ok(()),
@@ -91,7 +91,11 @@ async fn send(
         match read.await {
             None => return Err(silent(silence)),
             Some(Ok(count)) if count > 0 => exchange.log.received(count as u64),
-            Some(_) => {
+            Some(read) => {
+                let spent = read.err().and_then(|_| from_hop.link_spent());
+                if let Some(spent) = spent {
+                    return Err(HopFailure::Broken(AnswerReason::link_spent(spent)));
+                }
                 return Err(HopFailure::Unanswered(AnswerReason::new(
                     ProxyError::ConnectionTerminated,
                     "the parent closed the connection without a response to CONNECT",

@@ -1,12 +1,13 @@
 //! Relays the content of the response, and enters the result into the log.
 
-use crate::exchange::download::{Download, HopFailure, Parties, ResponseOutcome, broken};
+use crate::exchange::download::{Download, Parties, ResponseOutcome};
 use crate::exchange::heads::inbound;
 use crate::exchange::respond;
+use crate::exchange::response_outcome::cut;
 use crate::exchange::state::RequestState;
 use crate::fetch::arrival::Response;
 use crate::fetch::held_content::HeldContent;
-use crate::fetch::relay::{Relay, RelayEnd, Terms};
+use crate::fetch::relay::{LINK_SPENT, Relay, RelayEnd, Terms};
 use crate::fetch::store_writer::StoreWriter;
 use crate::log::record::End;
 use crate::log::report;
@@ -74,7 +75,8 @@ impl Download<'_, '_> {
         if let RelayEnd::Cut(word) = ended.end
             && is_taken_back
         {
-            return ResponseOutcome::Failed(HopFailure::Broken(broken(&word)));
+            let spent = from_hop.link_spent().filter(|_| word == LINK_SPENT);
+            return ResponseOutcome::Failed(cut(spent, &word));
         }
         ResponseOutcome::Relayed
     }
@@ -122,8 +124,8 @@ fn settle(
         RelayEnd::Cut(word) => {
             exchange.log.broke_off(End::NextHopCut, word);
             exchange.tell(worker, Event::Incomplete);
-            // an answer of ours is counted there
-            if !is_taken_back {
+            // an answer of ours is counted there, and the end of a quota is no error of a next hop
+            if !is_taken_back && word != LINK_SPENT {
                 worker.counters().inc(Metric::NextHopErrors);
             }
         }

@@ -9,6 +9,7 @@ use crate::modules::content_source::FedContent;
 use crate::request::answer::AnswerReason;
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
+use weir_net::next_hops::SpentLink;
 use weir_policy::fetch::AbortPolicy;
 use weir_semantics::ProxyError;
 use weir_wire::{BodyLength, HeadError, LineBuffer};
@@ -20,6 +21,8 @@ enum ReadResult {
     ContentSent,
     End,
     Failed,
+    /// The link to the next hop has spent its quota.
+    LinkSpent(Box<SpentLink>),
     Silent,
     /// No client waits for it any more.
     NotAwaited,
@@ -56,6 +59,9 @@ impl Download<'_, '_> {
                     }
                 }
                 ReadResult::Silent => return Err(silent(silence)),
+                ReadResult::LinkSpent(spent) => {
+                    return Err(HopFailure::Broken(AnswerReason::link_spent(*spent)));
+                }
                 ReadResult::NotAwaited => return Ok(Step::Final(ResponseOutcome::ClientLeft)),
                 ReadResult::End | ReadResult::Failed
                     if !self.parties.from_hop.has_received() && self.interim == 0 =>
@@ -153,6 +159,9 @@ impl Download<'_, '_> {
         if self.parties.sending.get().is_given_up() {
             return Poll::Ready(ReadResult::NotAwaited);
         }
+        if self.parties.sending.get() == Sending::LinkSpent {
+            return Poll::Ready(self.failed());
+        }
         if self.parties.sending.get() == Sending::Done && self.parties.exchange.content_sent() {
             return Poll::Ready(ReadResult::ContentSent);
         }
@@ -175,12 +184,20 @@ impl Download<'_, '_> {
                     .poll_passed(cx)
                     .map(|()| ReadResult::Silent)
             }
-            Poll::Ready(Err(_)) => Poll::Ready(ReadResult::Failed),
+            Poll::Ready(Err(_)) => Poll::Ready(self.failed()),
             Poll::Ready(Ok(0)) => Poll::Ready(ReadResult::End),
             Poll::Ready(Ok(count)) => {
                 self.parties.exchange.log.received(count as u64);
                 Poll::Ready(ReadResult::Bytes)
             }
+        }
+    }
+
+    /// The connection is of no more use: for lack of a quota, if the link has none left.
+    fn failed(&self) -> ReadResult {
+        match self.parties.from_hop.link_spent() {
+            Some(spent) => ReadResult::LinkSpent(Box::new(spent)),
+            None => ReadResult::Failed,
         }
     }
 

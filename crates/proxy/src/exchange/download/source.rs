@@ -2,7 +2,7 @@
 
 use crate::config::Span;
 use crate::exchange::download::{HopFailure, ResponseOutcome, broken};
-use crate::exchange::response_outcome::silent;
+use crate::exchange::response_outcome::{cut, silent};
 use crate::exchange::upload::progress::Sending;
 use crate::modules::content_source::{ContentSource, SourceEnded};
 use crate::worker::core::Worker;
@@ -132,6 +132,10 @@ impl ContentSource for ResponseSource<'_, '_, '_> {
         match read {
             Poll::Pending => self.poll_silent(cx),
             Poll::Ready(Err(ContentCut::Reset)) => self.fail("it resets the connection"),
+            Poll::Ready(Err(ContentCut::LinkSpent)) => {
+                let failure = cut(self.from_hop.link_spent(), &"the link has spent its quota");
+                self.ended(ResponseOutcome::Failed(failure))
+            }
             Poll::Ready(Err(ContentCut::ClosedEarly | ContentCut::Filter)) => {
                 self.fail("it closes the connection within the content")
             }

@@ -129,7 +129,7 @@ impl Asking {
         if repeats {
             return ControlFlow::Continue(());
         }
-        let sent = Failed::Sent(reason.error);
+        let sent = Failed::sent(&reason);
         match self.attempts.pass_on(exchange, &worker, sent) {
             PassResult::Next => ControlFlow::Continue(()),
             PassResult::Answer(answer) => {

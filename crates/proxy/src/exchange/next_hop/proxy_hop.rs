@@ -123,7 +123,7 @@ impl NextHop {
         }
         check_known(exchange)?;
         let is_last = direct == Direct::Never || tried.origin;
-        if tried.parents.len() < PARENTS_TRIED_MAX
+        if tried.parents.len() - tried.spent_parents < PARENTS_TRIED_MAX
             && let Some(parent) = choose(ParentKind::Parent, is_last)
         {
             return Ok(parent);

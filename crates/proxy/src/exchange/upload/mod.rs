@@ -58,7 +58,10 @@ pub(crate) async fn send_head(
         counters.add(Metric::BytesToNextHops, sent);
         match polled {
             Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
-            Poll::Ready(Err(_)) => Poll::Ready(Err(closed())),
+            Poll::Ready(Err(_)) => Poll::Ready(Err(match to_hop.link_spent() {
+                Some(spent) => HopFailure::Broken(AnswerReason::link_spent(spent)),
+                None => closed(),
+            })),
             Poll::Pending if to_hop.is_held_back() => {
                 // a link that it waits for is no silence of the next hop
                 deadline = None;
@@ -131,6 +134,7 @@ pub(crate) async fn send_content(
         UploadEnd::Client | UploadEnd::Invalid(_) => Sending::ClientStopped,
         UploadEnd::Module => Sending::ModuleStopped,
         UploadEnd::Unfinished | UploadEnd::NextHop => Sending::Stopped,
+        UploadEnd::LinkSpent => Sending::LinkSpent,
     });
     end
 }
@@ -165,7 +169,12 @@ impl Upload<'_, '_> {
                         .wait_for(Party::NextHop, self.limits.hop_silence);
                     return self.deadline.poll_passed(cx).map(|()| UploadEnd::NextHop);
                 }
-                Poll::Ready(false) => return Poll::Ready(UploadEnd::NextHop),
+                Poll::Ready(false) => {
+                    return Poll::Ready(match to_hop.link_spent() {
+                        Some(_) => UploadEnd::LinkSpent,
+                        None => UploadEnd::NextHop,
+                    });
+                }
                 Poll::Ready(true) if self.is_received => return Poll::Ready(UploadEnd::Whole),
                 Poll::Ready(true) => {}
             }

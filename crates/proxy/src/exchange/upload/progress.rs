@@ -18,6 +18,8 @@ pub(crate) enum UploadEnd {
     Module,
     /// The next hop takes no more; its response may still be received.
     NextHop,
+    /// The link to the next hop has spent its quota.
+    LinkSpent,
 }
 
 /// How far the content of a request is on its way, for the task that receives the response.
@@ -32,6 +34,8 @@ pub(crate) enum Sending {
     UnderWay,
     /// It stopped before its end: the response is due.
     Stopped,
+    /// It stopped before its end, as the link has spent its quota: no head of a response comes.
+    LinkSpent,
     /// The client broke it off, or sent invalid content: no response is due to this request.
     ClientStopped,
     /// A module ended it before its end: what the next hop answers is not for the client.

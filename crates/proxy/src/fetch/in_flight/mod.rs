@@ -17,6 +17,7 @@ use passing::Passing;
 pub(crate) use passing::PassingRoom;
 pub(crate) use readers::{COPY_BYTES_MAX, JoinTerms, ReaderAction};
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use weir_measure::{Counters, Metric};
@@ -55,6 +56,8 @@ pub(crate) struct InFlightResponse {
     names: Option<Box<FetchNames>>,
     /// For the account at its end.
     counters: Arc<Counters>,
+    /// A fetch of it ended with the quota of its link.
+    is_link_spent: AtomicBool,
     inner: Mutex<Inner>,
 }
 
@@ -159,6 +162,7 @@ impl InFlightResponse {
             for_one: false,
             names: params.names,
             counters: Arc::clone(worker.shared.common_counters()),
+            is_link_spent: AtomicBool::new(false),
             inner: Mutex::new(inner),
         };
         (Arc::new(in_flight), fetch)
@@ -202,6 +206,7 @@ impl InFlightResponse {
             for_one: true,
             names: None,
             counters: Arc::clone(worker.shared.common_counters()),
+            is_link_spent: AtomicBool::new(false),
             inner: Mutex::new(inner),
         };
         Some((Arc::new(in_flight), reader))
@@ -365,6 +370,16 @@ impl InFlightResponse {
             new_connection_bytes: rate.saturating_mul(set_up_us) / 1_000_000,
             background_free_bytes,
         }
+    }
+
+    /// A fetch of it ends as the link to the next hop has spent its quota.
+    pub(crate) fn link_is_spent(&self) {
+        self.is_link_spent.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether one has ended so.
+    pub(crate) fn is_link_spent(&self) -> bool {
+        self.is_link_spent.load(Ordering::Relaxed)
     }
 
     /// Whether received content is stored at present.
