@@ -116,12 +116,13 @@ impl NamedFamily {
         labels: &["link"],
         kind: Kind::Counter,
         unit: "seconds",
-        help: "How long transfers waited for the rate of a link, the sum over all of them.",
+        help: "How long transfers waited for a link, the sum over all of them: for its rate, or \
+               until bytes of its quota were booked on the device.",
     };
 
     /// The rates of links.
     pub const LINK_RATE: Self = Self {
-        name: "weir_link_rate_bytes",
+        name: "weir_link_rate_bytes_per_second",
         labels: &["link"],
         kind: Kind::Gauge,
         unit: "bytes a second",
@@ -151,7 +152,7 @@ impl NamedFamily {
 
     /// When their periods end.
     pub const LINK_PERIOD_END: Self = Self {
-        name: "weir_link_period_end_seconds",
+        name: "weir_link_period_end_timestamp_seconds",
         labels: &["link"],
         kind: Kind::Gauge,
         unit: "seconds",
@@ -164,8 +165,8 @@ impl NamedFamily {
         labels: &["link"],
         kind: Kind::Counter,
         unit: "requests",
-        help: "Requests to next hops behind a link that were not sent, since its quota was spent; \
-               a stale response may have been the answer.",
+        help: "Requests that were sent to no next hop, since the quota of a link was spent; a \
+               stale response may have been the answer.",
     };
 
     /// All of them.
