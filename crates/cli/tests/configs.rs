@@ -50,6 +50,41 @@ fn check(folder: &Path, name: &str, differences: &mut Vec<String>) {
     );
 }
 
+/// What keeps an example of the documents from being valid by itself: it is a part of a file, or
+/// needs what another machine or build has.
+const LACKS: [&str; 4] = [
+    "there are members, and it is not said which one this node is",
+    "there are routes and no listener uses them",
+    "No such file or directory",
+    "this program is built without",
+];
+
+#[test]
+fn examples_of_the_documents_are_valid_configurations() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir().unwrap();
+    let mut documents = vec![root.join("README.md")];
+    let pages = std::fs::read_dir(root.join("docs")).unwrap();
+    documents.extend(pages.map(|page| page.unwrap().path()));
+    let mut examples = 0;
+    for document in documents
+        .iter()
+        .filter(|it| it.extension().is_some_and(|it| it == "md"))
+    {
+        let text = std::fs::read_to_string(document).unwrap();
+        for example in text.split("\n```toml\n").skip(1) {
+            examples += 1;
+            let example = example.split("```").next().unwrap();
+            std::fs::write(folder.path().join("example.toml"), example).unwrap();
+            let checked = weir(folder.path(), &["check", "example.toml"]);
+            let said = whole(&checked);
+            let is_good = checked.status.success() || LACKS.iter().any(|it| said.contains(it));
+            assert!(is_good, "{}: {said}", document.display());
+        }
+    }
+    assert!(examples > 20, "{examples}");
+}
+
 #[test]
 fn unreadable_or_non_utf8_config_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
