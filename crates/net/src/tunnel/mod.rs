@@ -3,7 +3,8 @@
 //!
 //! On Linux the bytes move by `splice` through a pipe and are never copied into this process. The
 //! pipe is borrowed from the thread's pool only while bytes are in flight: an idle tunnel is two
-//! sockets and a timer, and so is one that waits for the link of its next hop. Where `splice` is refused, a bounded buffer does the same.
+//! sockets and a timer, and so is one that waits for the link of its next hop. Where `splice` is
+//! refused, a bounded buffer does the same.
 //!
 //! Each direction ends by itself: after the end of one side and the last of its bytes, the other
 //! side's sending half is closed. An error never becomes a clean end: the other side is reset, as
@@ -223,8 +224,8 @@ impl Activity {
         done
     }
 
-    /// Ready when no byte was relayed for `limit`, and none waited for the link. The timer is set again once per limit, not once
-    /// per move.
+    /// Ready when no byte was relayed for `limit`, and none waited for the link. The timer is set
+    /// again once per limit, not once per move.
     async fn idle_for(&self, limit: Duration) {
         loop {
             if self.held_back.get() > 0 {

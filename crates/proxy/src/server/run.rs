@@ -110,7 +110,17 @@ impl fmt::Display for StartError {
 
 impl From<LinkError> for StartError {
     fn from(error: LinkError) -> Self {
-        let LinkError { what, cause, hint } = error;
+        let LinkError {
+            what,
+            cause,
+            hint,
+            place,
+        } = error;
+        let of_place = || {
+            let (path, setting) = place?;
+            advice::of_place(&path, &setting, &cause)
+        };
+        let hint = hint.or_else(of_place);
         Self { what, cause, hint }
     }
 }

@@ -5,7 +5,6 @@ mod state_file;
 
 use crate::config::{self, Config, NextHopUrl};
 use crate::log::access_log::Say;
-use crate::server::advice;
 use state_file::{Found, StateFile};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,8 +60,10 @@ pub(crate) struct LinkError {
     /// What was tried.
     pub(crate) what: String,
     pub(crate) cause: io::Error,
-    /// What to do about it.
+    /// What to do about it, if that does not follow from the cause.
     pub(crate) hint: Option<String>,
+    /// The file that cannot be used, and the setting that names another one.
+    pub(crate) place: Option<(PathBuf, String)>,
 }
 
 impl LinkSet {
@@ -181,6 +182,7 @@ impl LinkSet {
             hint: Some(format!(
                 "name a file with `link[{index}].state_file`, which is to outlive restarts"
             )),
+            place: None,
         })
     }
 
@@ -309,14 +311,13 @@ impl OpenFile {
 
 fn no_file(index: usize, path: &Path, cause: io::Error) -> LinkError {
     let setting = format!("`link[{index}].state_file`");
-    let hint = match cause.kind() {
-        io::ErrorKind::ResourceBusy => Some(format!("name another file with {setting}")),
-        _ => advice::of_place(path, &setting, &cause),
-    };
+    let is_in_use = cause.kind() == io::ErrorKind::ResourceBusy;
+    let hint = is_in_use.then(|| format!("name another file with {setting}"));
     LinkError {
         what: format!("use the file of a link `{}`", path.display()),
         cause,
         hint,
+        place: Some((path.to_owned(), setting)),
     }
 }
 
