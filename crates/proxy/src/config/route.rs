@@ -3,6 +3,8 @@
 pub(crate) mod balancing;
 pub(in crate::config) mod cluster;
 pub(in crate::config) mod link;
+pub(in crate::config) mod mechanism;
+pub(in crate::config) mod members_source;
 mod own_member;
 pub(crate) mod parent;
 pub(in crate::config) mod probe;

@@ -2,13 +2,13 @@
 
 use crate::config::listener::{Listener, ListenerKind};
 use crate::config::route::balancing::{constants_settings, with_constants};
+use crate::config::route::mechanism::Mechanism;
+use crate::config::route::members_source::MembersSource;
 use crate::config::route::own_member::{Mismatch, mismatch};
 use crate::config::setting::Setting;
 use crate::config::setting::check_range;
 use crate::config::setting::invalid::Invalid;
 use crate::config::values::byte_size::ByteSize;
-use crate::config::values::mechanism::Mechanism;
-use crate::config::values::members_source::MembersSource;
 use crate::config::values::next_hop_url::NextHopUrl;
 use crate::config::values::time::span::Span;
 use crate::config::values::token_file::TokenFile;

@@ -2,9 +2,9 @@
 
 use crate::config::listener::{Listener, ListenerKind};
 use crate::config::route::cluster::Cluster;
+use crate::config::route::members_source::MembersSource;
 use crate::config::setting::invalid::Invalid;
 use crate::config::values::host::Host;
-use crate::config::values::members_source::MembersSource;
 use crate::config::values::next_hop_url::NextHopUrl;
 use std::net::SocketAddr;
 use weir_cluster::Source;

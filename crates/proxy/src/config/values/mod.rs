@@ -5,8 +5,6 @@ pub(super) mod byte_size;
 pub(super) mod cidr;
 pub(super) mod field_name;
 pub(super) mod host;
-pub(super) mod mechanism;
-pub(super) mod members_source;
 pub(super) mod module_option;
 pub(super) mod next_hop_url;
 pub(super) mod quantity;
