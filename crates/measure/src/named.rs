@@ -46,7 +46,8 @@ impl NamedFamily {
         unit: "requests",
         help: "Requests that a rule of the operator is for, by what it says of requests: status \
                and media type of the response are not looked at, nor whether an earlier rule \
-               decides. It continues over a reload if the rule keeps its name.",
+               decides. It continues over a reload if the rule keeps its name; a rule without one is \
+               called by its place, and continues what was counted of the rule that had it.",
     };
 
     /// Requests that are outstanding at members.

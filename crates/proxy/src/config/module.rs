@@ -5,10 +5,11 @@ use crate::config::setting::invalid::Invalid;
 use crate::config::setting::{Setting, check_range};
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::module_option::ModuleOption;
+use crate::config::values::name::{self, Names};
 use crate::config::values::text::Form;
 use crate::config::values::time::span::Span;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use weir_policy::extension::{ExecutionModel, FailurePolicy, MODULES_MAX};
 
 /// One `[[module]]` table.
@@ -80,8 +81,8 @@ const DEADLINES: [Span; 2] = [Span::from_millis(1), Span::from_secs(60)];
 /// The shortest and the longest time for what a module deferred for.
 const WAITS: [Span; 2] = [Span::from_millis(1), Span::from_mins(10)];
 
-/// Most bytes of a name.
-const NAME_BYTES_MAX: usize = 64;
+/// What messages call a table of this kind.
+const KIND: &str = "module";
 
 impl Form for ExecutionModel {
     const FORM: &'static str = Self::FORM;
@@ -117,15 +118,7 @@ impl Module {
     ///
     /// [`Invalid`] with the key, the reason and what to do.
     pub fn check_name(key: &str, name: &str) -> Result<(), Invalid> {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_plain) {
-            return Err(Invalid::new(
-                key,
-                format!("`{name}` is no name of a module"),
-                format!("use 1 to {NAME_BYTES_MAX} letters, digits, `-` and `_`"),
-            ));
-        }
-        Ok(())
+        name::check(KIND, key, name)
     }
 
     pub(super) fn settings() -> Vec<Setting> {
@@ -244,18 +237,10 @@ pub(super) fn check(modules: &[Module]) -> Result<(), Invalid> {
             "remove some",
         ));
     }
-    let mut seen = BTreeSet::new();
+    let mut names = Names::new(KIND);
     for (index, module) in modules.iter().enumerate() {
         let key = |name: &str| format!("module[{index}].{name}");
-        let name = &module.name;
-        Module::check_name(&key("name"), name)?;
-        if !seen.insert(name) {
-            return Err(Invalid::new(
-                key("name"),
-                format!("an earlier module has the name `{name}`"),
-                "give each a name of its own",
-            ));
-        }
+        names.add(&key("name"), &module.name)?;
         check_range(
             &key("deadline"),
             &module.deadline,

@@ -11,12 +11,12 @@ pub use values::{
 
 use crate::config::access::Access;
 use crate::config::listener::Listener;
-use crate::config::module::Module;
 use crate::config::route::HostPattern;
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::{Setting, check_range};
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::cidr::Cidr;
+use crate::config::values::name::Names;
 use crate::config::values::read_ahead::ReadAhead;
 use crate::config::values::time::span::Span;
 use serde::{Deserialize, Serialize};
@@ -511,6 +511,19 @@ fn check_hosts(rule: &Rule, index: usize) -> Result<(), Invalid> {
     }
 }
 
+/// Refuses names that are not distinct, those of rules without one among them.
+fn check_names(rules: &[Rule]) -> Result<(), Invalid> {
+    let mut names = Names::new("rule");
+    let mut indexed = rules.iter().enumerate();
+    for (index, rule) in indexed.clone().filter(|(_, rule)| rule.name.is_none()) {
+        names.reserve(rule.name_at(index));
+    }
+    indexed.try_for_each(|(index, rule)| match &rule.name {
+        Some(name) => names.add(&format!("rule[{index}].name"), name),
+        None => Ok(()),
+    })
+}
+
 /// Refuses rules that mean nothing, and names that are not distinct.
 pub(super) fn check(rules: &[Rule]) -> Result<(), Invalid> {
     for (index, rule) in rules.iter().enumerate() {
@@ -527,21 +540,8 @@ pub(super) fn check(rules: &[Rule]) -> Result<(), Invalid> {
         if let Some(rate) = rule.rate {
             rate.check(&format!("rule[{index}].rate"))?;
         }
-        let Some(name) = &rule.name else { continue };
-        let key = format!("rule[{index}].name");
-        Module::check_name(&key, name).map_err(|invalid| Invalid {
-            reason: format!("`{name}` is no name of a rule"),
-            ..invalid
-        })?;
-        let mut earlier = rules[..index].iter().enumerate();
-        if earlier.any(|(at, earlier)| earlier.name_at(at) == *name) {
-            return Err(Invalid::new(
-                key,
-                format!("an earlier rule has the name `{name}`"),
-                "give each a name of its own",
-            ));
-        }
     }
+    check_names(rules)?;
     compile(rules)?;
     let mut rules = rules.iter().enumerate();
     rules.try_for_each(|(index, rule)| check_hosts(rule, index))

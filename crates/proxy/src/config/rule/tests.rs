@@ -37,6 +37,20 @@ fn rule_that_means_nothing_is_refused_at_its_key() {
         r#"[{"name": "rule-2", "bypass": true}, {"name": "rule-2", "bypass": true}]"#,
         Some("rule[1].name"),
     );
+    // messages and metrics call the second so
+    check(
+        r#"[{"name": "rule-2", "bypass": true}, {"bypass": true}]"#,
+        Some("rule[0].name"),
+    );
+    check(
+        r#"[{"bypass": true}, {"name": "rule-1", "bypass": true}]"#,
+        Some("rule[1].name"),
+    );
+    check(r#"[{"name": "rule-1", "bypass": true}]"#, None);
+    check(
+        r#"[{"name": "rule-3", "bypass": true}, {"bypass": true}]"#,
+        None,
+    );
     check(r#"[{"deny": ""}]"#, Some("rule[0].deny"));
     check(
         r#"[{"status": ["404"], "bypass": true}]"#,

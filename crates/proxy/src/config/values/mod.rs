@@ -6,6 +6,7 @@ pub(super) mod cidr;
 pub(super) mod field_name;
 pub(super) mod host;
 pub(super) mod module_option;
+pub(super) mod name;
 pub(super) mod next_hop_url;
 pub(super) mod quantity;
 pub(super) mod read_ahead;

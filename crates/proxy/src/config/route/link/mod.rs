@@ -6,12 +6,12 @@ mod window;
 pub use time_zone::ZoneName;
 pub use window::{DayTimes, LinkWindow, Weekday};
 
-use crate::config::module::Module;
 use crate::config::route::Route;
 use crate::config::route::parent::Parent;
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::{Setting, check_range};
 use crate::config::values::byte_size::ByteSize;
+use crate::config::values::name::Names;
 use crate::config::values::next_hop_url::NextHopUrl;
 use crate::config::values::text::{BadValue, Form, text_value};
 use crate::config::values::time::span::Span;
@@ -268,9 +268,10 @@ pub(in crate::config) fn check(
     let known: BTreeSet<&NextHopUrl> = of_routes.chain(of_parents).collect();
     let mut taken: BTreeSet<&NextHopUrl> = BTreeSet::new();
     let mut has_rest = false;
+    let mut names = Names::new("link");
     for (index, link) in links.iter().enumerate() {
         let key = format!("link[{index}]");
-        check_name(&format!("{key}.name"), link, &links[..index])?;
+        names.add(&format!("{key}.name"), &link.name)?;
         for (place, hop) in link.next_hops.iter().enumerate() {
             let key = format!("{key}.next_hops[{place}]");
             if !known.contains(hop) {
@@ -296,22 +297,6 @@ pub(in crate::config) fn check(
             ));
         }
         link.check(&key)?;
-    }
-    Ok(())
-}
-
-fn check_name(key: &str, link: &Link, earlier: &[Link]) -> Result<(), Invalid> {
-    let name = &link.name;
-    Module::check_name(key, name).map_err(|invalid| Invalid {
-        reason: format!("`{name}` is no name of a link"),
-        ..invalid
-    })?;
-    if earlier.iter().any(|earlier| earlier.name == *name) {
-        return Err(Invalid::new(
-            key,
-            format!("an earlier link has the name `{name}`"),
-            "give each a name of its own",
-        ));
     }
     Ok(())
 }
