@@ -14,7 +14,6 @@ use crate::config::listener::Listener;
 use crate::config::route::HostPattern;
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::{Setting, check_range};
-use crate::config::values::byte_size::ByteSize;
 use crate::config::values::cidr::Cidr;
 use crate::config::values::name::Names;
 use crate::config::values::read_ahead::ReadAhead;
@@ -143,18 +142,14 @@ impl RuleLifetime {
 
 impl ClientRate {
     fn check(self, key: &str) -> Result<(), Invalid> {
-        self.0
-            .map_or(Ok(()), |size| check_range(key, &size, &RATES[0], &RATES[1]))
+        self.0.map_or(Ok(()), |rate| rate.check(key))
     }
 
     fn rate(self) -> RuleRate {
-        let rate = self.0.and_then(|size| ByteRate::new(size.bytes()));
+        let rate = self.0.and_then(|rate| ByteRate::new(rate.bytes_s()));
         rate.map_or(RuleRate::Off, RuleRate::Limited)
     }
 }
-
-/// A client is to get a head and a segment in a time that it waits for; more than any link has.
-const RATES: [ByteSize; 2] = [ByteSize::from_kib(1), ByteSize::from_gib(1 << 10)];
 
 fn seconds(span: Span) -> DeltaSeconds {
     DeltaSeconds::from_secs(span.as_secs())

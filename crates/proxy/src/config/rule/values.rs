@@ -3,7 +3,7 @@
 use crate::config::listener::Mode;
 use crate::config::route::HostPattern;
 use crate::config::values::address::parse_address;
-use crate::config::values::byte_size::ByteSize;
+use crate::config::values::rate::Rate;
 use crate::config::values::text::{BadValue, Form, choice, text_value};
 use std::fmt;
 use std::net::SocketAddr;
@@ -136,9 +136,9 @@ of_policy! {
     RuleType(TypePattern), "media type";
 }
 
-/// How much each client is sent in a second: a size and `/s`, or `off`.
+/// How much each client is sent in a second, or `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClientRate(pub(super) Option<ByteSize>);
+pub struct ClientRate(pub(super) Option<Rate>);
 
 const OFF: &str = "off";
 
@@ -149,19 +149,18 @@ impl std::str::FromStr for ClientRate {
         if text == OFF {
             return Ok(Self(None));
         }
-        let size = text.strip_suffix("/s").filter(|size| !size.is_empty());
-        let Some(size) = size else {
-            let reason = format!("`{text}` is no rate: a size and `/s` are expected, or `{OFF}`");
-            return Err(BadValue::new(reason).suggesting("500KiB/s"));
-        };
-        size.parse().map(|size| Self(Some(size)))
+        let rate = text.parse().map(|rate| Self(Some(rate)));
+        rate.map_err(|refusal: BadValue| BadValue {
+            problem: format!("{}, or `{OFF}`", refusal.problem),
+            ..refusal
+        })
     }
 }
 
 impl fmt::Display for ClientRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(size) => write!(f, "{size}/s"),
+            Some(rate) => rate.fmt(f),
             None => f.write_str(OFF),
         }
     }

@@ -9,6 +9,7 @@ pub(super) mod module_option;
 pub(super) mod name;
 pub(super) mod next_hop_url;
 pub(super) mod quantity;
+pub(super) mod rate;
 pub(super) mod read_ahead;
 pub(super) mod text;
 pub(super) mod time;

@@ -13,11 +13,10 @@ use crate::config::setting::{Setting, check_range};
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::name::Names;
 use crate::config::values::next_hop_url::NextHopUrl;
-use crate::config::values::text::{BadValue, Form, text_value};
+use crate::config::values::rate::Rate;
 use crate::config::values::time::span::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::PathBuf;
 use weir_policy::budget::{
     CountedBytes, Every, LinkRules, OVERHEAD_PERCENT_MAX, PeriodRules, Quota, RESERVE_PERCENT_MAX,
@@ -36,7 +35,7 @@ pub struct Link {
     pub next_hops: Vec<NextHopUrl>,
     /// Bytes a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<LinkRate>,
+    pub rate: Option<Rate>,
     /// What large fetches leave of it, percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserve_percent: Option<u8>,
@@ -57,7 +56,7 @@ pub struct Link {
     pub when_spent: Option<WhenSpent>,
     /// Bytes a second then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slow_rate: Option<LinkRate>,
+    pub slow_rate: Option<Rate>,
     /// How long past its freshness a response is served then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_for: Option<Span>,
@@ -82,53 +81,6 @@ fn is_utc(zone: &ZoneName) -> bool {
     *zone == ZoneName::default()
 }
 
-/// Bytes a second: a size and `/s`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
-pub struct LinkRate(ByteSize);
-
-impl LinkRate {
-    /// A head and a segment are to pass in a time that a client waits for.
-    const MIN: Self = Self(ByteSize::from_kib(1));
-    /// More than any link has.
-    const MAX: Self = Self(ByteSize::from_gib(1 << 10));
-
-    /// Bytes a second.
-    #[must_use]
-    pub const fn bytes_s(self) -> u64 {
-        self.0.bytes()
-    }
-
-    fn check(self, key: &str) -> Result<(), Invalid> {
-        check_range(key, &self, &Self::MIN, &Self::MAX)
-    }
-}
-
-impl std::str::FromStr for LinkRate {
-    type Err = BadValue;
-
-    fn from_str(text: &str) -> Result<Self, BadValue> {
-        match text.strip_suffix("/s").filter(|size| !size.is_empty()) {
-            Some(size) => size.parse().map(Self),
-            None => {
-                let problem = format!("`{text}` is no rate: a size and `/s` are expected");
-                Err(BadValue::new(problem).suggesting("500KiB/s"))
-            }
-        }
-    }
-}
-
-impl fmt::Display for LinkRate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/s", self.0)
-    }
-}
-
-impl Form for LinkRate {
-    const FORM: &'static str = "a rate, such as \"500KiB/s\"";
-}
-
-text_value!(LinkRate);
-
 /// Most links.
 const LINKS_MAX: usize = 32;
 
@@ -138,7 +90,7 @@ const BULK_ABOVE_RANGE: [ByteSize; 2] = [ByteSize::from_kib(16), ByteSize::from_
 /// A quota is booked in steps of 64 KiB and more.
 const QUOTAS: [ByteSize; 2] = [ByteSize::from_mib(1), ByteSize::from_gib(1 << 20)];
 /// A page of text in a second or two.
-const SLOW_RATE: LinkRate = LinkRate(ByteSize::from_kib(32));
+const SLOW_RATE: Rate = Rate::from_kib(32);
 const STALE_FOR: Span = Span::from_days(7);
 const STALE_FOR_MAX: Span = Span::from_days(3650);
 /// 52 bytes of heads for 1448 of content, as IPv4 has with timestamps on Ethernet.
@@ -150,7 +102,7 @@ impl Link {
     pub fn rules(&self) -> LinkRules {
         let quota = self.quota.zip(self.period);
         LinkRules {
-            rate: self.rate.map(LinkRate::bytes_s),
+            rate: self.rate.map(Rate::bytes_s),
             reserve_percent: self.reserve_percent.unwrap_or(RESERVE_PERCENT),
             bulk_above: self.bulk_above.unwrap_or(BULK_ABOVE).bytes(),
             quota: quota.map(|(bytes, every)| Quota {
@@ -325,14 +277,14 @@ fn rate_settings() -> Vec<Setting> {
                 "names: also origins that a forward proxy asks itself, and tunnels to them. Other nodes of a cluster are behind no link.",
             ],
         ),
-        Setting::new::<LinkRate>(
+        Setting::new::<Rate>(
             "link[].rate",
             &[
                 "Bytes a second over the link, of those that `count` counts; a tenth of a second's worth at once. Fetches wait, and with them",
                 "those that read them as they come; what is stored is sent to clients at any speed. Without it, no bound.",
             ],
         )
-        .within(&LinkRate::MIN, &LinkRate::MAX),
+        .within(&Rate::MIN, &Rate::MAX),
         Setting::new::<u8>(
             "link[].reserve_percent",
             &[
@@ -410,12 +362,12 @@ fn quota_settings() -> Vec<Setting> {
             )
         }
         .by_default(&WhenSpent::Refuse),
-        Setting::new::<LinkRate>(
+        Setting::new::<Rate>(
             "link[].slow_rate",
             &["Bytes a second after the quota is spent, with `when_spent = \"slow\"`."],
         )
         .by_default(&SLOW_RATE)
-        .within(&LinkRate::MIN, &LinkRate::MAX),
+        .within(&Rate::MIN, &Rate::MAX),
         Setting::new::<Span>(
             "link[].stale_for",
             &[

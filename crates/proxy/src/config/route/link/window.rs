@@ -1,8 +1,8 @@
 //! Time windows of a link.
 
-use super::LinkRate;
 use crate::config::setting::Setting;
 use crate::config::setting::invalid::Invalid;
+use crate::config::values::rate::Rate;
 use crate::config::values::text::{BadValue, Form, choice, text_value};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -19,7 +19,7 @@ pub struct LinkWindow {
     pub days: Vec<Weekday>,
     /// Bytes a second in it; absent for that of the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<LinkRate>,
+    pub rate: Option<Rate>,
     /// Whether bytes in it are not of the quota.
     #[serde(default, skip_serializing_if = "is_false")]
     pub free: bool,
@@ -137,7 +137,7 @@ impl LinkWindow {
             } else {
                 days
             },
-            rate: self.rate.map(LinkRate::bytes_s),
+            rate: self.rate.map(Rate::bytes_s),
             free: self.free,
         }
     }
@@ -162,11 +162,11 @@ pub(super) fn settings() -> Vec<Setting> {
             "link[].windows[].days",
             &["The days on which the window begins. Without them, each."],
         ),
-        Setting::new::<LinkRate>(
+        Setting::new::<Rate>(
             "link[].windows[].rate",
             &["Bytes a second in the window. Without it, that of the link."],
         )
-        .within(&LinkRate::MIN, &LinkRate::MAX),
+        .within(&Rate::MIN, &Rate::MAX),
         Setting {
             form: "true or false",
             ..Setting::new::<bool>(
