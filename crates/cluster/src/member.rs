@@ -130,9 +130,7 @@ pub fn parse_url(text: &str) -> Result<HopKey, InvalidUrl> {
         Some(0) => Err(invalid("has port 0")),
         port => {
             let host = authority.host.as_str();
-            let host = host.trim_start_matches('[').trim_end_matches(']').into();
-            let port = port.unwrap_or(80);
-            Ok(HopKey { host, port })
+            Ok(HopKey::new(host, port.unwrap_or(80)))
         }
     }
 }

@@ -443,6 +443,12 @@ fn compile_targeted(cache: &config::Cache) -> [Arc<TargetedFields>; 2] {
     ]
 }
 
+impl From<&NextHopUrl> for HopKey {
+    fn from(url: &NextHopUrl) -> Self {
+        Self::new(url.host.as_str(), url.port)
+    }
+}
+
 fn compile_routes(config: &Config, seed: u64) -> (Routes, Vec<HopKey>) {
     let mut hops: Vec<HopKey> = Vec::new();
     let mut numbers: BTreeMap<&NextHopUrl, HopId> = BTreeMap::new();
@@ -451,10 +457,7 @@ fn compile_routes(config: &Config, seed: u64) -> (Routes, Vec<HopKey>) {
         let of_route = route.next_hops.iter().zip(balancing::weights(route));
         let of_route = of_route.map(|(url, weight)| RouteHop {
             hop: *numbers.entry(url).or_insert_with(|| {
-                hops.push(HopKey {
-                    host: url.host.as_str().into(),
-                    port: url.port,
-                });
+                hops.push(url.into());
                 HopId(u32::try_from(hops.len() - 1).unwrap_or(u32::MAX))
             }),
             key: NodeKey::of(&AGREED, &format!("{}:{}", url.host, url.port)),

@@ -12,12 +12,44 @@ pub struct HopKey {
     pub port: u16,
 }
 
+impl HopKey {
+    /// The next hop at a canonical host, which is written as in a URI or, of an IPv6 address,
+    /// without its brackets.
+    #[must_use]
+    pub fn new(host: &str, port: u16) -> Self {
+        let inner = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+        Self {
+            host: inner.unwrap_or(host).into(),
+            port,
+        }
+    }
+}
+
 impl fmt::Display for HopKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {
             write!(f, "[{}]:{}", self.host, self.port)
         } else {
             write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_in_brackets_and_without_is_one_next_hop() {
+        for (host, expected) in [
+            ("[::1]", "[::1]:80"),
+            ("::1", "[::1]:80"),
+            ("127.0.0.1", "127.0.0.1:80"),
+            ("a.example", "a.example:80"),
+        ] {
+            let hop = HopKey::new(host, 80);
+            assert_eq!(hop.to_string(), expected);
+            assert!(!hop.host.contains('['), "{host}");
         }
     }
 }

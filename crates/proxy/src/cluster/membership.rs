@@ -9,7 +9,7 @@ use crate::cluster::own_url::OwnUrl;
 use crate::cluster::proof::ClusterSecret;
 use crate::cluster::purges::valid_since::ValidSince;
 use crate::cluster::report::{ClusterReport, MemberReport, MembersReport};
-use crate::config::{Config, ListenerKind, MembersSource, NextHopUrl};
+use crate::config::{Config, ListenerKind, MembersSource};
 use crate::log::access_log::Say;
 use arc_swap::ArcSwapOption;
 use std::io;
@@ -200,7 +200,7 @@ impl Membership {
         let own = OwnNode {
             name: config.cluster.node.clone(),
             listeners: peers.map(|(_, address)| *address).collect(),
-            hop: config.cluster.url.as_ref().map(hop_of),
+            hop: config.cluster.url.as_ref().map(HopKey::from),
             weight: Weight::new(config.cluster.weight).unwrap_or(Weight::ONE),
         };
         let mut inner = self.inner();
@@ -401,20 +401,13 @@ impl Membership {
     }
 }
 
-fn hop_of(url: &NextHopUrl) -> HopKey {
-    HopKey {
-        host: url.host.as_str().into(),
-        port: url.port,
-    }
-}
-
 /// The members that a configuration lists.
 fn list_of(config: &Config) -> Option<MemberList> {
     let node = config.cluster.node.as_deref()?;
     let members = config.cluster.members.iter();
     let members = members.map(|member| weir_cluster::Member {
         name: member.name.clone(),
-        hop: hop_of(&member.url),
+        hop: (&member.url).into(),
         weight: Weight::new(member.weight).unwrap_or(Weight::ONE),
         state: match member.front_end {
             true => NodeState::FrontEnd,

@@ -178,12 +178,8 @@ impl NextHop {
 
     fn of_target(exchange: &RequestState, worker: &Worker) -> Result<Self, Answer> {
         let host = exchange.request.host;
-        let bare = host.as_str().trim_start_matches('[').trim_end_matches(']');
         let destination = Destination {
-            hop: HopKey {
-                host: bare.into(),
-                port: exchange.request.port,
-            },
+            hop: HopKey::new(host.as_str(), exchange.request.port),
             guarded: true,
             read_ahead: exchange.settings.read_ahead_of(None),
             observer: None,

@@ -49,11 +49,7 @@ async fn run(worker: &Rc<Worker>) {
         for route in &settings.config.routes {
             let Some(probe) = &route.probe else { continue };
             for url in &route.next_hops {
-                let key = HopKey {
-                    host: url.host.as_str().into(),
-                    port: url.port,
-                };
-                if let Some(hop) = settings.hop_id(&key)
+                if let Some(hop) = settings.hop_id(&url.into())
                     && !probed.entry(hop.0).or_default().contains(&probe)
                 {
                     probed.entry(hop.0).or_default().push(probe);

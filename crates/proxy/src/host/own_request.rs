@@ -61,13 +61,9 @@ impl JudgedRequest {
             write::number_field(&mut head, "Content-Length", content.len() as u64);
         }
         head.extend_from_slice(settings.via_line(Version::Http11));
-        let host = target.host.as_str();
         Ok(Self {
             method,
-            hop: HopKey {
-                host: host.trim_start_matches('[').trim_end_matches(']').into(),
-                port: target.port,
-            },
+            hop: HopKey::new(target.host.as_str(), target.port),
             head,
             content,
             timeout: timeout.min(FETCH_TIMEOUT_MAX),

@@ -293,15 +293,9 @@ impl Hierarchy {
 
 impl ConfiguredProxy {
     fn new(parent: &Parent) -> Self {
-        let hop = parent.url.as_ref().map(|url| HopKey {
-            host: url.host.as_str().into(),
-            port: url.port,
-        });
+        let hop = parent.url.as_ref().map(HopKey::from);
         Self {
-            hop: hop.unwrap_or_else(|| HopKey {
-                host: "".into(),
-                port: 0,
-            }),
+            hop: hop.unwrap_or_else(|| HopKey::new("", 0)),
             kind: parent.kind,
             host: parent.host.clone(),
             path: parent.path.clone(),

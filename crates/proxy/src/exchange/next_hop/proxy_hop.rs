@@ -189,10 +189,7 @@ fn check_known(exchange: &RequestState) -> Result<(), Answer> {
     let port = exchange.request.port;
     let destination = Destination {
         guarded: true,
-        ..Destination::configured(HopKey {
-            host: host.as_str().into(),
-            port,
-        })
+        ..Destination::configured(HopKey::new(host.as_str(), port))
     };
     let rules = &exchange.settings.connections;
     let check = |ip| destination.check(network, rules, SocketAddr::new(ip, port));

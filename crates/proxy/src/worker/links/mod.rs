@@ -3,7 +3,7 @@
 
 mod state_file;
 
-use crate::config::{self, Config, NextHopUrl};
+use crate::config::{self, Config};
 use crate::log::access_log::Say;
 use state_file::{Found, StateFile};
 use std::io;
@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_measure::live::{LinkQuotaRow, LinkRow};
 use weir_net::clock::Clock;
-use weir_net::next_hops::{HopKey, LinkMeter, Links, SaveSignal};
+use weir_net::next_hops::{LinkMeter, Links, SaveSignal};
 use weir_policy::budget::{Link, QuotaReport};
 
 /// How often the writer looks whether a state is to be written though nothing was moved.
@@ -107,7 +107,7 @@ impl LinkSet {
             };
             let meter = || Arc::clone(&link.meter);
             for hop in &configured.next_hops {
-                prepared.table.put(key_of(hop), meter());
+                prepared.table.put(hop.into(), meter());
             }
             if configured.next_hops.is_empty() {
                 prepared.table.put_others(meter());
@@ -318,14 +318,5 @@ fn no_file(index: usize, path: &Path, cause: io::Error) -> LinkError {
         cause,
         hint,
         place: Some((path.to_owned(), setting)),
-    }
-}
-
-/// The next hop as connections are counted by it.
-fn key_of(hop: &NextHopUrl) -> HopKey {
-    let host = hop.host.as_str();
-    HopKey {
-        host: host.trim_start_matches('[').trim_end_matches(']').into(),
-        port: hop.port,
     }
 }
