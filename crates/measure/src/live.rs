@@ -12,6 +12,12 @@ use serde::{Deserialize, Serialize};
 /// The version of the types of this module.
 pub const VERSION: u32 = 1;
 
+/// Most rows of a table of heavy hitters.
+pub const TOP_ROWS_MAX: u16 = 1000;
+
+/// Most bytes of a name, which a proxy cuts: that of a URL in tables and among misses.
+pub const NAME_BYTES_MAX: usize = 256;
+
 labels! {
     /// Of what the heavy hitters are listed.
     TopOf {

@@ -15,7 +15,10 @@ use clap::builder::PossibleValuesParser;
 use reading::{Selection, Source};
 use std::time::Duration;
 use weir_measure::Label as _;
-use weir_measure::live::{TopBy, TopOf};
+use weir_measure::live::{TOP_ROWS_MAX, TopBy, TopOf};
+
+/// Rows of what is printed once.
+const ROWS: u16 = 20;
 
 /// The flags of `weir top`.
 #[derive(Debug, clap::Args)]
@@ -31,7 +34,8 @@ pub(crate) struct TopFlags {
     by: String,
 
     /// Most rows of what is printed once
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = ROWS,
+        value_parser = clap::value_parser!(u16).range(1..=i64::from(TOP_ROWS_MAX)))]
     rows: u16,
 
     /// Print it once, as text; so it is where there is no terminal

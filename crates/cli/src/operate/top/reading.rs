@@ -19,6 +19,9 @@ const FIRST_SECOND: Duration = Duration::from_secs(10);
 /// Between two looks whether it has any.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
+/// What of the history is read, seconds.
+pub(super) const MINUTE_S: u64 = 60;
+
 /// The table of heavy hitters that is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Selection {
@@ -88,7 +91,7 @@ impl Source {
         let minute = match &live {
             None => None,
             Some(live) => {
-                let from = live.sample.at_s.saturating_sub(60);
+                let from = live.sample.at_s.saturating_sub(MINUTE_S);
                 let series = numbers::series();
                 // as many as may read it at once do: it is there the next time
                 let path = format!("/history?step=1s&from={from}&series={series}");

@@ -1,12 +1,9 @@
 //! A reading as lines of text.
 
 use super::numbers::{Sums, latest};
-use super::reading::Reading;
+use super::reading::{MINUTE_S, Reading};
 use super::units::{bytes, clock, count, micros, share, span, visible};
-use weir_measure::live::{Live, Miss, TopRow, TopTable};
-
-/// Most characters of a name where the width of what shows it is not known.
-const NAME_WIDTH: usize = 256;
+use weir_measure::live::{Live, Miss, NAME_BYTES_MAX, TopRow, TopTable};
 
 /// Columns that lines of a row need beside its name for all that they have.
 const WIDE: usize = 60;
@@ -84,7 +81,7 @@ pub(super) fn summary(address: &str, reading: &Reading) -> Vec<String> {
 /// How much of the last minute the proxy has run, seconds.
 pub(super) fn minute_s(live: &Live) -> u64 {
     let up_s = live.sample.at_s.saturating_sub(live.started_unix_ms / 1000);
-    up_s.clamp(1, 60)
+    up_s.clamp(1, MINUTE_S)
 }
 
 fn times(live: &Live) -> String {
@@ -194,7 +191,7 @@ fn with_name(mut line: String, name: &str, width: usize, shift: usize) -> String
     let left: String = name.chars().skip(shift).collect();
     line.push_str(&visible(
         &left,
-        width.saturating_sub(line.len()).min(NAME_WIDTH),
+        width.saturating_sub(line.len()).min(NAME_BYTES_MAX),
     ));
     line
 }

@@ -4,10 +4,8 @@ use crate::config::TopClients;
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hash as _, Hasher as _, RandomState};
 use std::net::IpAddr;
+use weir_measure::live::NAME_BYTES_MAX;
 use weir_semantics::Target;
-
-/// Most bytes of the name of a URL; of a longer one the first part is shown.
-pub(super) const URL_BYTES_MAX: usize = 256;
 
 /// Most bytes of the name of a host. Names of the DNS have at most 253, and few have more than 64.
 pub(super) const HOST_BYTES_MAX: usize = 128;
@@ -81,12 +79,12 @@ impl<'a> TargetName<'a> {
         }
         let path = self.path(cuts_query).unwrap_or_default();
         // of a long path no more is copied than may be kept
-        let mut end = path.len().min(URL_BYTES_MAX + 1);
+        let mut end = path.len().min(NAME_BYTES_MAX + 1);
         while !path.is_char_boundary(end) {
             end += 1;
         }
         name.push_str(&path[..end]);
-        cut(name, URL_BYTES_MAX);
+        cut(name, NAME_BYTES_MAX);
     }
 }
 

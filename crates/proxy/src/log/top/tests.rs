@@ -8,7 +8,7 @@ use super::{MissFacts, TargetName, Weights};
 use crate::config::{Admin, TopClients, TopQueries};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
-use weir_measure::live::{TopBy, TopOf, TopTable};
+use weir_measure::live::{NAME_BYTES_MAX, TopBy, TopOf, TopTable};
 use weir_measure::sketch::COUNTERS_MAX;
 use weir_measure::{Counters, Metric, Verdict};
 use weir_policy::Digest;
@@ -276,7 +276,7 @@ fn names_stay_within_their_bounds_at_a_flood_of_urls() {
         table
             .rows
             .iter()
-            .all(|row| row.name.len() <= 256 && row.name.ends_with('…'))
+            .all(|row| row.name.len() <= NAME_BYTES_MAX && row.name.ends_with('…'))
     );
     assert!(
         table.rows.iter().all(|row| !row.certain),
@@ -287,7 +287,7 @@ fn names_stay_within_their_bounds_at_a_flood_of_urls() {
     let misses = tops.misses(&admin).misses;
     assert_eq!(misses.len(), MISSES_MAX);
     assert_eq!(misses[0].at_unix_ms, 19_999, "the latest first");
-    assert!(misses.iter().all(|miss| miss.url.len() <= 256));
+    assert!(misses.iter().all(|miss| miss.url.len() <= NAME_BYTES_MAX));
 }
 
 #[test]

@@ -8,15 +8,12 @@ use std::hash::RandomState;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use weir_measure::live::RecentMisses as MissList;
-use weir_measure::live::{Miss, TopBy, TopOf, TopRow, TopTable, VERSION};
+use weir_measure::live::{Miss, TOP_ROWS_MAX, TopBy, TopOf, TopRow, TopTable, VERSION};
 use weir_measure::sketch::{SpaceSaving, merge};
 use weir_measure::{Counters, Label as _, Metric};
 
 /// Seconds between two halvings of all counts: what was counted an hour ago weighs 1/64.
 pub(crate) const HALVING_S: u32 = 600;
-
-/// Most rows of an answer.
-pub(crate) const ROWS_MAX: usize = 1000;
 
 /// What one worker has counted.
 #[derive(Debug, Default)]
@@ -119,7 +116,7 @@ impl Tops {
             .map(|worker| self.lock(worker).ranking(of).sketch(by).clone())
             .collect();
         let merged = merge(&sketches.iter().collect::<Vec<_>>());
-        let (heaviest, unlisted_max) = merged.heaviest(rows_max.min(ROWS_MAX));
+        let (heaviest, unlisted_max) = merged.heaviest(rows_max.min(TOP_ROWS_MAX.into()));
         let mut found: Vec<Option<String>> = vec![None; heaviest.len()];
         for worker in all {
             let mut top = self.lock(worker);

@@ -5,7 +5,7 @@ use crate::operate::top::reading::{Reading, Selection};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Instant;
 use weir_measure::Label;
-use weir_measure::live::{Miss, TopRow};
+use weir_measure::live::{Miss, NAME_BYTES_MAX, TopRow};
 
 /// Most characters of a filter.
 const FILTER_CHARS_MAX: usize = 64;
@@ -226,8 +226,7 @@ impl State {
         };
         self.shift = match code {
             KeyCode::Left => self.shift.saturating_sub(SHIFT),
-            // names are cut by the proxy
-            KeyCode::Right => (self.shift + SHIFT).min(256),
+            KeyCode::Right => (self.shift + SHIFT).min(NAME_BYTES_MAX),
             _ => self.shift,
         };
     }
