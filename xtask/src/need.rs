@@ -44,6 +44,8 @@ const KNOWN: &[Need] = &[
     ("go", "golang-go"),
     ("python3", "python3"),
     ("pip3", "python3-pip"),
+    ("npm", "npm"),
+    ("apt-cache", "apt"),
     // promtool comes with it
     ("prometheus", "prometheus"),
     ("groff", "groff-base"),

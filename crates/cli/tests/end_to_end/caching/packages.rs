@@ -1,5 +1,5 @@
-//! The preset `packages` between the clients that people have, apt, pip and cargo, and a mirror
-//! that says nothing of lifetimes: nginx as it is installed.
+//! The preset `packages` between the clients that people have, apt, pip, npm and cargo, and a
+//! mirror that says nothing of lifetimes: nginx as it is installed.
 
 use crate::support::{Config, Nginx, Weir, content};
 use serde_json::Value;
@@ -11,24 +11,25 @@ use tempfile::TempDir;
 /// As much as a person installs at once.
 const APT_BYTES: u64 = 100_000_000;
 
-/// Content of a package that is made here.
+/// Content of a package that is made up.
 const MADE_BYTES: usize = 1 << 20;
 
-/// Packages of each Debian, 20 MB in all.
-const REAL: [&str; 12] = [
+/// Packages that each Debian has installed. Their files are packed again, as a test has no network.
+const INSTALLED: [&str; 10] = [
     "apt",
     "bash",
     "coreutils",
-    "curl",
     "dpkg",
     "findutils",
-    "git",
     "grep",
     "libc6",
     "perl-base",
     "tar",
     "util-linux",
 ];
+
+/// What these have at least, compressed: more than a few made up of their names.
+const INSTALLED_BYTES: u64 = 10_000_000;
 
 struct Mirror {
     nginx: Nginx,
@@ -83,24 +84,42 @@ fn verdicts<'a>(lines: &'a [Value], end: &str) -> Vec<&'a str> {
     found.filter_map(|line| line["verdict"].as_str()).collect()
 }
 
-/// Has the machine's own mirror give packages; none if there is no mirror.
-fn download(pool: &Path) {
-    let mut apt = Command::new("apt-get");
-    apt.args(["-q", "-o", "APT::Sandbox::User=root"])
-        .args([
-            "-o",
-            "Acquire::Retries=0",
-            "-o",
-            "Acquire::http::Timeout=10",
-        ])
-        .arg("download")
-        .args(REAL)
-        .current_dir(pool);
-    // without it all packages are made here
-    let _ = apt.output();
+/// Packs the files of an installed package into a package of its name.
+fn repack(pool: &Path, package: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut list = Command::new("dpkg-query");
+    let list = run(list.arg("--listfiles").arg(package));
+    for file in list.lines().map(Path::new) {
+        // images of containers leave documentation out, and directories come with their files
+        if !file.symlink_metadata().is_ok_and(|it| it.is_file()) {
+            continue;
+        }
+        let to = folder
+            .path()
+            .join(file.strip_prefix("/").expect("an absolute path"));
+        std::fs::create_dir_all(to.parent().expect("a folder")).expect("a folder");
+        std::fs::copy(file, to).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    }
+    let fields = [
+        "Package",
+        "Version",
+        "Architecture",
+        "Maintainer",
+        "Description",
+    ];
+    let format: String = fields.map(|it| format!("{it}: ${{{it}}}\\n")).concat();
+    let mut control = Command::new("dpkg-query");
+    let control = run(control.args(["--show", "--showformat", &format, package]));
+    let debian = folder.path().join("DEBIAN");
+    std::fs::create_dir(&debian).expect("a folder");
+    std::fs::write(debian.join("control"), control).expect("a file");
+    let mut dpkg = Command::new("dpkg-deb");
+    dpkg.args(["--root-owner-group", "-Zgzip", "-z1", "--build"]);
+    // it gives the file the name that it has in a pool
+    run(dpkg.arg(folder.path()).arg(pool));
 }
 
-/// Makes a package with random content. Characters of its version are escaped in URLs, or are not.
+/// Makes up a package with random content. Characters of its version are escaped in URLs, or are not.
 fn make(pool: &Path, number: u32) {
     let folder = tempfile::tempdir().expect("a folder");
     let part = |name: &str| folder.path().join(name);
@@ -119,12 +138,14 @@ fn make(pool: &Path, number: u32) {
     run(dpkg.arg(folder.path()).arg(file));
 }
 
-/// Fills a pool with packages of so many bytes in all: the list of them, how many they are, and
-/// which were not made here.
+/// Fills a pool with packages of [`APT_BYTES`] in all: the list of them, how many they are, and
+/// how much of it is of packages that are installed.
 fn fill(nginx: &Nginx) -> (String, usize, String) {
     let pool = nginx.path("debian/pool/main");
     std::fs::create_dir_all(&pool).expect("a folder");
-    download(&pool);
+    for package in INSTALLED {
+        repack(&pool, package);
+    }
     let debs = || {
         let entries = std::fs::read_dir(&pool).expect("a folder");
         let mut paths: Vec<_> = entries.map(|it| it.expect("an entry").path()).collect();
@@ -134,7 +155,9 @@ fn fill(nginx: &Nginx) -> (String, usize, String) {
     let bytes = |path: &PathBuf| path.metadata().expect("a file").len();
     let real = debs();
     let mut sum: u64 = real.iter().map(bytes).sum();
-    let origin = format!("{} packages with {sum} bytes from a mirror", real.len());
+    assert_eq!(real.len(), INSTALLED.len(), "{real:?}");
+    assert!(sum >= INSTALLED_BYTES, "{sum}");
+    let origin = format!("{} packages with {sum} bytes of this machine", real.len());
     for number in 1.. {
         if sum >= APT_BYTES {
             break;
@@ -250,6 +273,7 @@ fn second_apt_run_of_100_mb_is_at_least_95_percent_hits() {
         hits.len(),
         second.len()
     );
+    println!("{found}");
     assert!(all_bytes >= APT_BYTES, "{found}");
     assert!(hit_bytes * 100 >= all_bytes * 95, "{found}");
     assert!(hits.len() * 100 >= second.len() * 95, "{found}");
@@ -309,6 +333,44 @@ fn second_pip_download_is_a_hit() {
     let list = verdicts(&lines, "/simple/weirdemo/");
     assert_eq!(list, ["uri-miss", "request"]);
     assert_eq!(verdicts(&lines, wheel), ["uri-miss", "hit"]);
+}
+
+#[test]
+fn second_npm_install_of_a_package_is_a_hit() {
+    let mirror = Mirror::new();
+    let manifest = r#"{"name": "weirdemo", "version": "1.0.0"}"#;
+    let source = mirror.path("package");
+    std::fs::create_dir(&source).expect("a folder");
+    std::fs::write(source.join("package.json"), manifest).expect("a file");
+    let file = "weirdemo/-/weirdemo-1.0.0.tgz";
+    let tarball = mirror.nginx.file(&format!("files/{file}"), b"");
+    let mut tar = Command::new("tar");
+    tar.arg("-czf").arg(&tarball).arg("package");
+    run(tar.current_dir(mirror.folder.path()));
+    let url = mirror.nginx.url(&format!("/files/{file}"));
+    let entry = format!(
+        r#"{{"name": "weirdemo", "dist-tags": {{"latest": "1.0.0"}}, "versions": {{"1.0.0":
+            {{"name": "weirdemo", "version": "1.0.0", "dist": {{"tarball": "{url}"}}}}}}}}"#
+    );
+    mirror.nginx.file("registry/weirdemo", entry.as_bytes());
+    for run_name in ["first", "second"] {
+        let project = mirror.path(run_name);
+        std::fs::create_dir(&project).expect("a folder");
+        std::fs::write(project.join("package.json"), r#"{"name": "project"}"#).expect("a file");
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts"])
+            .args(["--no-update-notifier", "--fetch-retries", "0"])
+            .args(["--registry", &mirror.nginx.url("/registry/")])
+            .args(["--proxy", &format!("http://{}", mirror.weir.address())])
+            .arg("weirdemo")
+            // its configuration and its cache are there
+            .env("HOME", &project)
+            .current_dir(&project);
+        run(&mut npm);
+        assert!(project.join("node_modules/weirdemo/package.json").is_file());
+    }
+    let lines = mirror.lines();
+    assert_eq!(verdicts(&lines, file), ["uri-miss", "hit"]);
 }
 
 #[test]
