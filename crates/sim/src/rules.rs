@@ -4,7 +4,9 @@
 //! paths and clients are hashes, and heads are gone. So rules are simulated that depend on nothing
 //! else and act on nothing else; the others are left out, and said to be.
 
-use weir_policy::rule::{ListenerMode, Place, RequestIgnored, RuleSet, RuleSpec, StoringRules};
+use weir_policy::rule::{
+    Action, Actions, ListenerMode, Place, RequestIgnored, RuleSet, RuleSpec, StoringRules,
+};
 use weir_semantics::{Method, RequestDirectives};
 use weir_trace::Row;
 
@@ -57,8 +59,40 @@ impl Ruled {
 /// Rules that depend on the mode of a listener are left out.
 const MODE: ListenerMode = ListenerMode::Forward;
 
-/// The rules that can be simulated, and those that cannot, each with a key that says why. A rule
-/// that has other actions beside those is simulated without these.
+/// Whether a trace has what an action depends on, and the simulator does it.
+const fn is_simulated(action: Action) -> bool {
+    match action {
+        Action::Bypass
+        | Action::Ignore
+        | Action::IgnoreStoring
+        | Action::Lifetime
+        | Action::StaleFor => true,
+        // clients, targets and heads are not in a trace; transfers go by their own settings
+        Action::Deny
+        | Action::Key
+        | Action::Request
+        | Action::Response
+        | Action::Rate
+        | Action::ReadAhead
+        | Action::Abort => false,
+    }
+}
+
+/// Without the actions that are not simulated.
+fn simulated_of(actions: Actions) -> Actions {
+    Actions {
+        bypass: actions.bypass,
+        ignore: actions.ignore,
+        ignore_storing: actions.ignore_storing,
+        shares: actions.shares,
+        lifetime: actions.lifetime,
+        stale_for: actions.stale_for,
+        ..Actions::default()
+    }
+}
+
+/// The rules that can be simulated, and those that cannot, with each key that says why. A rule that
+/// has other actions beside those is simulated without these.
 #[must_use]
 pub fn simulated(rules: &[RuleSpec]) -> (Vec<RuleSpec>, Vec<LeftOutRule>) {
     let (mut kept, mut left_out) = (Vec::new(), Vec::new());
@@ -70,29 +104,27 @@ pub fn simulated(rules: &[RuleSpec]) -> (Vec<RuleSpec>, Vec<LeftOutRule>) {
             ("path", matchers.path.is_empty()),
             ("client", matchers.client.is_empty()),
         ];
-        let actions = &rule.actions;
-        let not_simulated = [
-            ("deny", actions.deny.is_none()),
-            ("key", actions.key.is_none()),
-            ("request", actions.request.is_none()),
-            ("response", actions.response.is_none()),
-        ];
-        let lacking = |keys: &[(&'static str, bool)]| keys.iter().find(|it| !it.1).map(|it| it.0);
-        let key = lacking(&unknown).or_else(|| lacking(&not_simulated));
-        let name = rule.name.to_string();
-        let mut rule = rule.clone();
-        rule.actions.deny = None;
-        rule.actions.key = None;
-        rule.actions.request = None;
-        rule.actions.response = None;
-        let is_whole = lacking(&unknown).is_some() || rule.actions.iter().next().is_none();
-        left_out.extend(key.map(|key| LeftOutRule {
-            rule: name,
+        let lacking = unknown.iter().find(|(_, is_empty)| !is_empty);
+        let lacking = lacking.map(|(key, _)| *key);
+        let actions = simulated_of(rule.actions.clone());
+        let is_whole = lacking.is_some() || actions.iter().next().is_none();
+        let not_simulated = rule.actions.iter().filter(|action| !is_simulated(*action));
+        let not_simulated = not_simulated.map(Action::key);
+        // without its matcher, nothing that it does is simulated
+        let keys: Vec<&str> = match lacking {
+            Some(matcher) => [matcher].into(),
+            None => not_simulated.collect(),
+        };
+        left_out.extend(keys.into_iter().map(|key| LeftOutRule {
+            rule: rule.name.to_string(),
             key,
             is_whole,
         }));
         if !is_whole {
-            kept.push(rule);
+            kept.push(RuleSpec {
+                actions,
+                ..rule.clone()
+            });
         }
     }
     (kept, left_out)
@@ -101,8 +133,33 @@ pub fn simulated(rules: &[RuleSpec]) -> (Vec<RuleSpec>, Vec<LeftOutRule>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_policy::rule::RuleLifetime;
+    use weir_policy::fetch::{AbortKind, ReadAhead};
+    use weir_policy::rule::{Denial, RuleLifetime, RuleRate};
     use weir_semantics::DeltaSeconds;
+
+    #[test]
+    fn actions_that_are_left_out_are_those_that_are_not_simulated() {
+        let all = Actions {
+            deny: Some(Denial::Off),
+            bypass: Some(true),
+            ignore: Some(RequestIgnored::default()),
+            ignore_storing: Some(Default::default()),
+            shares: true,
+            lifetime: Some(RuleLifetime::Default(DeltaSeconds(1))),
+            stale_for: Some(DeltaSeconds(1)),
+            key: Some(Default::default()),
+            request: Some(Default::default()),
+            response: Some(Default::default()),
+            rate: Some(RuleRate::Off),
+            read_ahead: Some(ReadAhead::Bytes(0)),
+            abort: Some(AbortKind::Value),
+        };
+        assert!(all.iter().eq(Action::ALL));
+        let expected = Action::ALL
+            .into_iter()
+            .filter(|action| is_simulated(*action));
+        assert!(simulated_of(all).iter().eq(expected));
+    }
 
     #[test]
     fn rules_that_a_trace_cannot_tell_are_left_out_and_named() {
@@ -126,16 +183,32 @@ mod tests {
             rule("partly", &|it| {
                 it.actions.response = Some(Default::default())
             }),
+            rule("rate", &|it| {
+                it.actions.lifetime = None;
+                it.actions.rate = Some(RuleRate::Off);
+            }),
+            rule("abort", &|it| {
+                it.actions.read_ahead = Some(ReadAhead::Bytes(0));
+                it.actions.abort = Some(AbortKind::Value);
+            }),
         ];
         let (kept, left_out) = simulated(&rules);
         let names: Vec<&str> = kept.iter().map(|rule| &*rule.name).collect();
-        assert_eq!(names, ["all", "status", "partly"]);
-        assert!(kept[2].actions.response.is_none());
+        assert_eq!(names, ["all", "status", "partly", "abort"]);
+        for rule in &kept {
+            assert_eq!(rule.actions, rules[0].actions, "{}", rule.name);
+        }
         let left_out = left_out.iter();
         let left_out: Vec<_> = left_out
             .map(|it| (&*it.rule, it.key, it.is_whole))
             .collect();
-        let expected = [("path", "path", true), ("partly", "response", false)];
+        let expected = [
+            ("path", "path", true),
+            ("partly", "response", false),
+            ("rate", "rate", true),
+            ("abort", "read_ahead", false),
+            ("abort", "abort", false),
+        ];
         assert_eq!(left_out, expected);
     }
 }
