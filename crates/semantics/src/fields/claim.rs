@@ -1,6 +1,6 @@
 //! Fields that say for whom a request is forwarded: `Forwarded` (RFC 7239), `X-Forwarded-*` and
-//! `X-Real-IP`. What a sender writes there is its claim: only some senders are believed, and none in
-//! a trailer section, which is read when all has been decided (RFC 9110 §6.5.1).
+//! `X-Real-IP`. What a sender writes there is its claim: only some senders are believed, and none
+//! in a trailer section, which is read when all has been decided (RFC 9110 §6.5.1).
 
 /// Whether a field with this name says, to some recipient, for whom a request is forwarded: any
 /// `X-Forwarded-*`, also `X_Forwarded_For` and `X.Forwarded.For`, since servers that hand fields to

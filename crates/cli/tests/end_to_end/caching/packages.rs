@@ -119,7 +119,8 @@ fn repack(pool: &Path, package: &str) {
     run(dpkg.arg(folder.path()).arg(pool));
 }
 
-/// Makes up a package with random content. Characters of its version are escaped in URLs, or are not.
+/// Makes up a package with random content. Characters of its version are escaped in URLs, or are
+/// not.
 fn make(pool: &Path, number: u32) {
     let folder = tempfile::tempdir().expect("a folder");
     let part = |name: &str| folder.path().join(name);
@@ -273,7 +274,6 @@ fn second_apt_run_of_100_mb_is_at_least_95_percent_hits() {
         hits.len(),
         second.len()
     );
-    println!("{found}");
     assert!(all_bytes >= APT_BYTES, "{found}");
     assert!(hit_bytes * 100 >= all_bytes * 95, "{found}");
     assert!(hits.len() * 100 >= second.len() * 95, "{found}");

@@ -32,25 +32,6 @@ fn rule_that_means_nothing_is_refused_at_its_key() {
     check(r#"[{"bypass": true}]"#, None);
     check("[{}]", Some("rule[0]"));
     check(r#"[{"bypass": true}, {"host": ["a"]}]"#, Some("rule[1]"));
-    check(r#"[{"name": "a b", "bypass": true}]"#, Some("rule[0].name"));
-    check(
-        r#"[{"name": "rule-2", "bypass": true}, {"name": "rule-2", "bypass": true}]"#,
-        Some("rule[1].name"),
-    );
-    // messages and metrics call the second so
-    check(
-        r#"[{"name": "rule-2", "bypass": true}, {"bypass": true}]"#,
-        Some("rule[0].name"),
-    );
-    check(
-        r#"[{"bypass": true}, {"name": "rule-1", "bypass": true}]"#,
-        Some("rule[1].name"),
-    );
-    check(r#"[{"name": "rule-1", "bypass": true}]"#, None);
-    check(
-        r#"[{"name": "rule-3", "bypass": true}, {"bypass": true}]"#,
-        None,
-    );
     check(r#"[{"deny": ""}]"#, Some("rule[0].deny"));
     check(
         r#"[{"status": ["404"], "bypass": true}]"#,
@@ -113,6 +94,29 @@ fn rule_that_means_nothing_is_refused_at_its_key() {
     );
     check(
         r#"[{"client": ["10.0.0.0/8"], "request": ["set A: b"], "bypass": true}]"#,
+        None,
+    );
+}
+
+#[test]
+fn name_of_a_rule_is_a_name_and_of_no_other_rule() {
+    check(r#"[{"name": "a b", "bypass": true}]"#, Some("rule[0].name"));
+    check(
+        r#"[{"name": "rule-2", "bypass": true}, {"name": "rule-2", "bypass": true}]"#,
+        Some("rule[1].name"),
+    );
+    // messages and metrics call the second so
+    check(
+        r#"[{"name": "rule-2", "bypass": true}, {"bypass": true}]"#,
+        Some("rule[0].name"),
+    );
+    check(
+        r#"[{"bypass": true}, {"name": "rule-1", "bypass": true}]"#,
+        Some("rule[1].name"),
+    );
+    check(r#"[{"name": "rule-1", "bypass": true}]"#, None);
+    check(
+        r#"[{"name": "rule-3", "bypass": true}, {"bypass": true}]"#,
         None,
     );
 }
