@@ -329,9 +329,13 @@ fn second_pip_download_is_a_hit() {
         assert!(mirror.path(run_name).join(wheel).is_file());
     }
     let lines = mirror.lines();
-    // pip wants its lists validated: it sends `max-age=0`
+    // pip wants its lists validated: it sends `max-age=0`, which takes what was stored within the
+    // same second
     let list = verdicts(&lines, "/simple/weirdemo/");
-    assert_eq!(list, ["uri-miss", "request"]);
+    assert!(
+        matches!(list[..], ["uri-miss", "request" | "hit"]),
+        "{list:?}"
+    );
     assert_eq!(verdicts(&lines, wheel), ["uri-miss", "hit"]);
 }
 
