@@ -68,7 +68,7 @@ mod tests {
         for (text, expected) in [
             ("1KiB/s", Some(1024)),
             ("500KiB/s", Some(512_000)),
-            ("1024GiB/s", Some(1 << 40)),
+            ("3GiB/s", Some(3 << 30)),
             ("1KiB", None),
             ("/s", None),
             ("", None),
