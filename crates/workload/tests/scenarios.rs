@@ -161,7 +161,7 @@ fn refusal(name: &str, old: &str, new: &str) -> (String, String) {
 const MISTAKES: &str = r#"
 hits | size = "constant | szie = "constant | unknown key `szie` | did you mean `size`?
 hits | http = "1.1" | http = "2" | unknown value `2` | the values known here are 1.0, 1.1
-hits | targets = 100 | targets = "100" | expected an integer from 0 to 4294967295 |
+hits | targets = 100 | targets = "100" | where an integer from 0 to 4294967295 is expected |
 hits | targets = 100 | targets = 0 | `workload.targets` is 0 | from 1 to
 hits | constant(1KB) | constant(1kb) | unknown unit `kb` | did you mean `KB`?
 hits | constant(1KB) | constant(1s) | `workload.size` is `constant(1s)` | a size such as 40KB
@@ -299,7 +299,11 @@ fn refused_assignment_leaves_the_scenario_unchanged() {
     check("clients.http.x=1", "`http` has no keys in it", "");
     check("clients..x=1", "is no path of keys", "");
     check("=1", "is no path of keys", "");
-    check("workload.peak_rate_per_s=fast", "expected a number", "");
+    check(
+        "workload.peak_rate_per_s=fast",
+        "where a number is expected",
+        "",
+    );
     check("workload.recurrence=120%", "not between 0 and 100%", "");
     check("workload.kind=wpb", "unknown key", "");
     check(
