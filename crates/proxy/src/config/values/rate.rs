@@ -73,7 +73,6 @@ mod tests {
             ("/s", None),
             ("", None),
             ("1KiB /s", None),
-            ("1/s", None),
         ] {
             let rate = text.parse::<Rate>();
             assert_eq!(
