@@ -14,6 +14,7 @@ use std::any::Any;
 use std::net::IpAddr;
 use std::sync::Arc;
 use weir_measure::Counters;
+use weir_policy::Digest;
 
 /// One request to a next hop, and the response to it. Dropping it before the response is whole
 /// stops the response.
@@ -134,6 +135,16 @@ impl NextHopStream {
     pub fn set_background(&mut self, is_background: bool) {
         match &mut self.kind {
             Kind::Http1(stream) => stream.set_background(is_background),
+            #[cfg(feature = "multiplexed-double")]
+            Kind::Double(_) => {}
+        }
+    }
+
+    /// Says that what it brings is a range, of this target and for this client: all such ranges
+    /// together are as large to its link as one response.
+    pub fn set_range_of(&mut self, of: Digest) {
+        match &mut self.kind {
+            Kind::Http1(stream) => stream.set_range_of(of),
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => {}
         }

@@ -6,6 +6,9 @@
 //! small transfer comes. Each grant is a fiftieth of a second at most, and each transfer that waits
 //! has a turn of its own, a grant behind the one before: so transfers of one class get about the
 //! same share. A turn that is not used is lost, and its bytes are not.
+//!
+//! However much small transfers take, large and background ones get a share of the rate each
+//! ([`Class::share_percent_min`]): they never wait without a bound.
 
 use crate::now::Tick;
 use weir_semantics::words;
@@ -31,6 +34,10 @@ const BULK_WAITED_MS: u64 = 100;
 /// Longest time until a transfer asks again, milliseconds: the rate may have been changed.
 const WAIT_MS_MAX: u64 = 1000;
 
+/// A link that had nothing for background transfers beyond their least share for so long is scarce,
+/// milliseconds: longer than a page takes to load.
+pub const SCARCE_AFTER_MS: u64 = 30_000;
+
 words! {
     /// What a transfer over a link is.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +48,19 @@ words! {
         Bulk = "bulk",
         /// What no client waits for.
         Background = "background",
+    }
+}
+
+impl Class {
+    /// What transfers of this class get of the rate at least, percent, whatever those that go first
+    /// take. Interactive ones wait for no others.
+    #[must_use]
+    pub const fn share_percent_min(self) -> u64 {
+        match self {
+            Self::Interactive => 100,
+            Self::Bulk => 5,
+            Self::Background => 1,
+        }
     }
 }
 
@@ -56,6 +76,11 @@ pub(super) struct Bucket {
     bulk_level: i64,
     since: Tick,
     bulk_waited: Option<Tick>,
+    /// What each class has not had of its least share, thousandths of a byte, at most a grant;
+    /// negative after a grant beyond it.
+    owed: [i64; Class::ALL.len()],
+    /// When there was something for background transfers beyond their least share.
+    had_room: Tick,
     /// When the next transfer that waits has its turn, by class.
     turns: [Tick; Class::ALL.len()],
 }
@@ -70,6 +95,8 @@ impl Bucket {
             bulk_level: i64::MAX,
             since: now,
             bulk_waited: None,
+            owed: [0; Class::ALL.len()],
+            had_room: now,
             turns: [now; Class::ALL.len()],
         };
         bucket.set_rate(rate, reserve_percent);
@@ -100,7 +127,49 @@ impl Bucket {
     ///
     /// There are none for this class: milliseconds until there may be.
     pub(super) fn take(&mut self, now: Tick, class: Class, wanted: u64) -> Result<u64, u64> {
+        // also what other transfers find says whether there was room
+        self.has_room(now);
+        let mut wait_ms = self.wait_ms(now, class);
+        if class != Class::Interactive {
+            let share = self.share(class);
+            wait_ms = wait_ms.min(self::wait_ms(0, self.owed[class as usize], share));
+        }
+        if wait_ms > 0 {
+            if class == Class::Bulk {
+                self.bulk_waited = Some(now);
+            }
+            return Err(self.turn(now, class, wait_ms));
+        }
+        let grant = wanted.min(self.grant_max());
+        self.level = self.level.saturating_sub(milli(grant));
+        if class != Class::Interactive {
+            self.bulk_level = self.bulk_level.saturating_sub(milli(grant));
+        }
+        let owed_min = -milli(self.grant_max());
+        let owed = &mut self.owed[class as usize];
+        *owed = owed.saturating_sub(milli(grant)).max(owed_min);
+        Ok(grant)
+    }
+
+    /// Whether there is something for a background transfer beyond its least share.
+    pub(super) fn has_room(&mut self, now: Tick) -> bool {
         self.fill(now);
+        let has_room = self.wait_ms(now, Class::Background) == 0;
+        if has_room {
+            self.had_room = now;
+        }
+        has_room
+    }
+
+    /// Whether there was nothing for background transfers beyond their least share for
+    /// [`SCARCE_AFTER_MS`], as far as [`Self::has_room`] and [`Self::take`] have looked.
+    pub(super) fn is_scarce(&self, now: Tick) -> bool {
+        now.ms_since(self.had_room) >= SCARCE_AFTER_MS
+    }
+
+    /// Milliseconds until there is something for a transfer of `class`, if no other one takes it; 0
+    /// if there is.
+    fn wait_ms(&self, now: Tick, class: Class) -> u64 {
         let depth = self.depth();
         let at_least = match class {
             Class::Interactive => -depth,
@@ -117,18 +186,12 @@ impl Bucket {
         {
             wait_ms = wait_ms.max(BULK_WAITED_MS);
         }
-        if wait_ms > 0 {
-            if class == Class::Bulk {
-                self.bulk_waited = Some(now);
-            }
-            return Err(self.turn(now, class, wait_ms));
-        }
-        let grant = wanted.min(self.grant_max());
-        self.level = self.level.saturating_sub(milli(grant));
-        if class != Class::Interactive {
-            self.bulk_level = self.bulk_level.saturating_sub(milli(grant));
-        }
-        Ok(grant)
+        wait_ms
+    }
+
+    /// The least share of `class`, bytes a second.
+    fn share(&self, class: Class) -> u64 {
+        (self.rate.saturating_mul(class.share_percent_min()) / 100).max(1)
     }
 
     /// So many bytes were moved that were not taken.
@@ -176,6 +239,11 @@ impl Bucket {
         self.level = level.min(self.depth());
         let level = self.bulk_level.saturating_add(filled(self.bulk_rate));
         self.bulk_level = level.min(self.bulk_depth());
+        let owed_max = milli(self.grant_max());
+        for class in Class::ALL {
+            let owed = self.owed[class as usize].saturating_add(filled(self.share(class)));
+            self.owed[class as usize] = owed.min(owed_max);
+        }
     }
 
     fn depth(&self) -> i64 {
@@ -252,13 +320,68 @@ mod tests {
     }
 
     #[test]
-    fn background_waits_while_large_transfers_do() {
+    fn background_has_its_least_share_while_large_transfers_wait() {
         let mut bucket = Bucket::new(Tick(0), RATE, 0);
         let got = shares(&mut bucket, &[Class::Bulk, Class::Background]);
-        assert!(got[1] <= RATE / 10 + bucket.grant_max(), "{got:?}");
+        let share = 10 * RATE / 100;
+        let most = share + RATE / 10 + bucket.grant_max();
+        assert!((share * 8 / 10..=most).contains(&got[1]), "{got:?}");
         let mut bucket = Bucket::new(Tick(0), RATE, 0);
         let alone = shares(&mut bucket, &[Class::Background]);
         assert!(alone[0] >= 9 * RATE, "{alone:?}");
+    }
+
+    #[test]
+    fn large_and_background_transfers_have_their_least_shares_beside_small_ones_that_take_all() {
+        let mut bucket = Bucket::new(Tick(0), RATE, 20);
+        let all = [Class::Interactive, Class::Bulk, Class::Background];
+        let got = shares(&mut bucket, &all);
+        for (class, bytes) in all.into_iter().zip(&got).skip(1) {
+            let share = 10 * RATE * class.share_percent_min() / 100;
+            let most = share + RATE / 10 + 2 * bucket.grant_max();
+            assert!((share * 8 / 10..=most).contains(bytes), "{class:?} {got:?}");
+        }
+        let sum: u64 = got.iter().sum();
+        assert!(sum <= 10 * RATE + 3 * RATE / 10, "the rate holds: {got:?}");
+        assert!(got[0] >= 9 * RATE, "{got:?}");
+    }
+
+    #[test]
+    fn least_share_is_not_saved_up() {
+        let mut bucket = Bucket::new(Tick(0), RATE, 20);
+        let hour = Tick(3_600_000);
+        while bucket.take(hour, Class::Interactive, u64::MAX).is_ok() {}
+        let mut got = 0;
+        while let Ok(bytes) = bucket.take(hour, Class::Bulk, u64::MAX) {
+            got += bytes;
+        }
+        assert!(got <= bucket.grant_max(), "{got}");
+    }
+
+    #[test]
+    fn link_is_scarce_once_background_had_nothing_but_its_least_share_for_a_while() {
+        let mut bucket = Bucket::new(Tick(0), RATE, 20);
+        let mut scarce = None;
+        for at_ms in 0..60_000 {
+            let now = Tick(at_ms);
+            while bucket.take(now, Class::Interactive, u64::MAX).is_ok() {}
+            let _ = bucket.take(now, Class::Background, u64::MAX);
+            if scarce.is_none() && !bucket.has_room(now) && bucket.is_scarce(now) {
+                scarce = Some(at_ms);
+            }
+        }
+        let after = scarce.unwrap();
+        assert!(
+            (SCARCE_AFTER_MS..SCARCE_AFTER_MS + 100).contains(&after),
+            "{after}"
+        );
+        assert!(!bucket.has_room(Tick(60_000)));
+        assert!(bucket.has_room(Tick(61_000)));
+        assert!(!bucket.is_scarce(Tick(61_000)));
+        let mut idle = Bucket::new(Tick(0), RATE, 20);
+        let later = Tick(1_000_000);
+        while idle.take(later, Class::Interactive, u64::MAX).is_ok() {}
+        assert!(!idle.is_scarce(later), "it had room until now");
     }
 
     #[test]

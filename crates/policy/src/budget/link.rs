@@ -1,11 +1,13 @@
 //! One link: what may be moved over it now, and what was.
 
 use super::bucket::{Bucket, Class, GRANT_BYTES_MAX};
-use super::clock_watch::{ClockWatch, JUMP_S};
+use super::clock_watch::{CLOCK_STEP_S, ClockWatch};
 use super::period::Period;
+use super::recent_ranges::RecentRanges;
 use super::rules::{LinkRules, Quota, WhenSpent};
 use super::saved::SavedLink;
 use super::spending::Spending;
+use super::transfer::Transfer;
 use crate::now::{Now, Tick};
 use weir_semantics::{DeltaSeconds, Timestamp};
 
@@ -31,13 +33,14 @@ pub struct Link {
     rules: LinkRules,
     clock: ClockWatch,
     bucket: Option<Bucket>,
+    ranges: RecentRanges,
     spending: Spending,
     /// Hundredths of a byte that were moved beside whole ones.
     hundredths: u64,
     /// Bytes that were granted, and neither used nor given back.
     granted: u64,
     /// Bytes that open connections may bring without a grant.
-    offered: u64,
+    receive_window_bytes: u64,
     /// Bytes of the present period that are written as booked.
     booked: u64,
     /// What is being written.
@@ -47,7 +50,7 @@ pub struct Link {
     is_closed: bool,
     /// When the state was written last, by the wall clock.
     written: Option<Timestamp>,
-    at: LookedAt,
+    snapshot: Snapshot,
 }
 
 /// A state that was handed out to be written.
@@ -61,7 +64,7 @@ struct Pending {
 
 /// What holds at an instant.
 #[derive(Clone, Copy, Debug)]
-struct LookedAt {
+struct Snapshot {
     wall: Timestamp,
     window: Option<usize>,
     is_free: bool,
@@ -102,6 +105,18 @@ pub enum Permit {
     Spent(SpentNow),
 }
 
+/// What a link has for transfers that no client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackgroundRoom {
+    /// Something.
+    Free,
+    /// Nothing now but their least share: others go first.
+    Taken,
+    /// Nothing but that for [`SCARCE_AFTER_MS`](super::SCARCE_AFTER_MS), or the quota is spent:
+    /// such a transfer is better ended and kept as a part.
+    Scarce,
+}
+
 /// A link as operators see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkReport {
@@ -111,7 +126,7 @@ pub struct LinkReport {
     pub window: Option<usize>,
     /// Bytes are not of the quota now.
     pub is_free: bool,
-    /// The wall clock is believed.
+    /// No step of the wall clock waits for its confirmation.
     pub is_clock_believed: bool,
     /// The quota, if there is one.
     pub quota: Option<QuotaReport>,
@@ -136,15 +151,15 @@ pub struct QuotaReport {
 
 impl Link {
     /// A link that goes on from `saved`, what was written for it; from nothing if there is none.
-    /// The wall clock is believed, as the machine may have been off, unless it is before the time
-    /// of `saved`, or was doubted then.
+    /// A wall clock that is ahead of `saved` is used, as the machine may have been off; one that is
+    /// before it, or had a step then that was not confirmed, was stepped.
     #[must_use]
     pub fn new(rules: LinkRules, saved: Option<SavedLink>, now: Now) -> Self {
-        let is_in_doubt = |saved: &SavedLink| {
-            saved.is_clock_doubted || now.wall.0.saturating_add(JUMP_S) < saved.wall.0
+        let has_step = |saved: &SavedLink| {
+            saved.is_after_clock_step || now.wall.0.saturating_add(CLOCK_STEP_S) < saved.wall.0
         };
-        let clock = if saved.as_ref().is_some_and(is_in_doubt) {
-            ClockWatch::doubting(now)
+        let clock = if saved.as_ref().is_some_and(has_step) {
+            ClockWatch::after_step(now)
         } else {
             ClockWatch::new(now)
         };
@@ -156,24 +171,25 @@ impl Link {
         let spending = saved.map_or_else(|| Spending::new(first), |saved| saved.spending);
         let mut link = Self {
             bucket: None,
+            ranges: RecentRanges::default(),
             clock,
             spending,
             hundredths: 0,
             granted: 0,
-            offered: 0,
+            receive_window_bytes: 0,
             booked: 0,
             pending: None,
             sequence,
             is_closed: false,
             written: None,
-            at: LookedAt {
+            snapshot: Snapshot {
                 wall: now.wall,
                 window: None,
                 is_free: false,
             },
             rules,
         };
-        link.look_anew(now);
+        link.refresh(now);
         link
     }
 
@@ -196,7 +212,7 @@ impl Link {
     /// Has it go on with other rules.
     pub fn set_rules(&mut self, rules: LinkRules, now: Now) {
         self.rules = rules;
-        self.look_anew(now);
+        self.refresh(now);
     }
 
     /// Its rules.
@@ -214,6 +230,41 @@ impl Link {
         }
     }
 
+    /// What it has for transfers that no client waits for. A quota that is spent has nothing for
+    /// them, whatever follows.
+    pub fn background(&mut self, now: Now) -> BackgroundRoom {
+        self.look(now);
+        if self.spent(now).is_some() {
+            return BackgroundRoom::Scarce;
+        }
+        let Some(bucket) = &mut self.bucket else {
+            return BackgroundRoom::Free;
+        };
+        if bucket.has_room(now.tick) {
+            BackgroundRoom::Free
+        } else if bucket.is_scarce(now.tick) {
+            BackgroundRoom::Scarce
+        } else {
+            BackgroundRoom::Taken
+        }
+    }
+
+    /// The class that a transfer is of now.
+    pub fn class(&mut self, now: Now, transfer: &Transfer) -> Class {
+        let of_ranges = transfer.range_of;
+        let recent_bytes = of_ranges.map_or(0, |of| self.ranges.bytes(now.tick, of));
+        transfer.class(self.rules.bulk_above, recent_bytes)
+    }
+
+    /// A transfer has moved `bytes` more: later ranges of its target for its client are of a class
+    /// that follows from them, too.
+    pub fn moved(&mut self, now: Now, transfer: &mut Transfer, bytes: u64) {
+        transfer.moved = transfer.moved.saturating_add(bytes);
+        if let Some(of) = transfer.range_of {
+            self.ranges.add(now.tick, of, bytes);
+        }
+    }
+
     /// How many bytes of a transfer of `class` may be moved now, of `wanted`, at least 1. They are
     /// granted: what is moved of them is to be reported by [`Self::used`], the rest by
     /// [`Self::give_back`].
@@ -227,7 +278,7 @@ impl Link {
                 }
                 bytes = bytes.min(self.rules.fitting(self.left(quota)));
             }
-            let taken = self.taken().saturating_add(self.offered);
+            let taken = self.taken().saturating_add(self.receive_window_bytes);
             let room = self.rules.fitting(self.booked.saturating_sub(taken));
             if room == 0 {
                 return Permit::At(now.tick.plus_ms(BOOKING_WAIT_MS));
@@ -259,7 +310,7 @@ impl Link {
         let hundredths = overhead.saturating_add(self.hundredths);
         self.hundredths = hundredths % 100;
         let bytes = bytes.saturating_add(hundredths / 100);
-        self.spending.add(bytes, !self.clock.is_believed());
+        self.spending.add(bytes, self.clock.is_after_step());
     }
 
     /// So many bytes that were granted to a transfer of `class` are not moved after all.
@@ -272,12 +323,12 @@ impl Link {
 
     /// A connection was opened that may bring so many bytes without a grant: the kernel takes them.
     pub fn opened(&mut self, window_bytes: u64) {
-        self.offered = self.offered.saturating_add(window_bytes);
+        self.receive_window_bytes = self.receive_window_bytes.saturating_add(window_bytes);
     }
 
     /// Such a connection was closed.
     pub fn closed(&mut self, window_bytes: u64) {
-        self.offered = self.offered.saturating_sub(window_bytes);
+        self.receive_window_bytes = self.receive_window_bytes.saturating_sub(window_bytes);
     }
 
     /// The state to be written now, if there is one: the driver reports by [`Self::saved`] when it
@@ -314,12 +365,15 @@ impl Link {
 
     /// The bytes to be booked next, and whether those that are booked run short.
     fn booking(&self, quota: Quota) -> (u64, bool) {
-        let taken = self.taken().saturating_add(self.offered);
+        let taken = self.taken().saturating_add(self.receive_window_bytes);
         let step = (quota.bytes / STEPS).clamp(STEP_BYTES.0, STEP_BYTES.1);
         // a step of a quota that nothing is fetched beyond does not go beyond it either, but for
         // what open connections bring without a grant
         let most = if quota.then.ends_fetches() {
-            quota.bytes.saturating_add(self.offered).max(taken)
+            quota
+                .bytes
+                .saturating_add(self.receive_window_bytes)
+                .max(taken)
         } else {
             u64::MAX
         };
@@ -364,9 +418,9 @@ impl Link {
         });
         LinkReport {
             rate: self.bucket.as_ref().map(Bucket::rate),
-            window: self.at.window,
-            is_free: self.at.is_free,
-            is_clock_believed: self.clock.is_believed(),
+            window: self.snapshot.window,
+            is_free: self.snapshot.is_free,
+            is_clock_believed: !self.clock.is_after_step(),
             quota,
         }
     }
@@ -375,19 +429,19 @@ impl Link {
         let mut spending = self.spending.clone();
         let ahead = booked.saturating_sub(spending.current.bytes);
         // all of it is taken as spent, also by a clock that turns out to be wrong
-        spending.add(ahead, !self.clock.is_believed());
+        spending.add(ahead, self.clock.is_after_step());
         SavedLink {
             sequence: self.sequence,
             wall: now.wall,
             is_clean,
-            is_clock_doubted: !self.clock.is_believed(),
+            is_after_clock_step: self.clock.is_after_step(),
             spending,
         }
     }
 
     /// The quota, if bytes are counted now.
     fn counting(&self) -> Option<Quota> {
-        let is_counting = !self.at.is_free && !self.is_closed;
+        let is_counting = !self.snapshot.is_free && !self.is_closed;
         self.rules.quota.filter(|_| is_counting)
     }
 
@@ -420,25 +474,25 @@ impl Link {
 
     /// Finds what holds now: the period, the time window, the rate.
     fn look(&mut self, now: Now) {
-        let was_believed = self.clock.is_believed();
-        let is_believed = self.clock.look(now);
-        if was_believed && !is_believed {
+        let was_after_step = self.clock.is_after_step();
+        let is_after_step = self.clock.look(now);
+        if is_after_step && !was_after_step {
             // a process that is killed now is to know it
             self.written = None;
         }
-        if now.wall != self.at.wall || was_believed != is_believed {
-            self.look_anew(now);
+        if now.wall != self.snapshot.wall || was_after_step != is_after_step {
+            self.refresh(now);
         } else {
             self.set_rate(now.tick);
         }
     }
 
-    fn look_anew(&mut self, now: Now) {
-        let is_believed = self.clock.look(now);
-        if is_believed && let Some(period) = period_at(&self.rules, now.wall) {
+    fn refresh(&mut self, now: Now) {
+        let is_after_step = self.clock.look(now);
+        if !is_after_step && let Some(period) = period_at(&self.rules, now.wall) {
             let before = self.spending.current.period;
             let quota = self.rules.quota.map_or(0, |quota| quota.bytes);
-            self.spending.enter(period, quota);
+            self.spending.enter(now.wall, period, quota);
             if before != period {
                 // nothing is booked in it yet
                 self.booked = 0;
@@ -448,17 +502,20 @@ impl Link {
         let mut windows = self.rules.windows.iter();
         let window = windows.position(|window| window.contains(&self.rules.zone, now.wall));
         let is_free = window.is_some_and(|at| self.rules.windows[at].free);
-        self.at = LookedAt {
+        self.snapshot = Snapshot {
             wall: now.wall,
             window,
             // a clock that jumps gives nothing away
-            is_free: is_free && is_believed,
+            is_free: is_free && !is_after_step,
         };
         self.set_rate(now.tick);
     }
 
     fn set_rate(&mut self, tick: Tick) {
-        let of_window = self.at.window.and_then(|at| self.rules.windows[at].rate);
+        let of_window = self
+            .snapshot
+            .window
+            .and_then(|at| self.rules.windows[at].rate);
         let mut rate = of_window.or(self.rules.rate);
         if let Some(quota) = self.counting()
             && quota.then == WhenSpent::Slow

@@ -19,21 +19,25 @@ mod bucket;
 mod clock_watch;
 mod link;
 mod period;
+mod recent_ranges;
 mod rules;
 mod saved;
 mod spending;
+mod transfer;
 mod window;
 mod zone;
 
-pub use bucket::{Class, GRANT_BYTES_MAX};
-pub use clock_watch::{JUMP_CONFIRM_MS, JUMP_S};
-pub use link::{Admission, Link, LinkReport, Permit, QuotaReport, SpentNow};
+pub use bucket::{Class, GRANT_BYTES_MAX, SCARCE_AFTER_MS};
+pub use clock_watch::{CLOCK_STEP_CONFIRM_MS, CLOCK_STEP_S};
+pub use link::{Admission, BackgroundRoom, Link, LinkReport, Permit, QuotaReport, SpentNow};
 pub use period::{Every, Period, PeriodRules};
+pub use recent_ranges::{RECENT_HALVED_MS, RECENT_TARGETS_MAX};
 pub use rules::{
     CountedBytes, LinkRules, OVERHEAD_PERCENT_MAX, Quota, RESERVE_PERCENT_MAX, WhenSpent,
 };
 pub use saved::{SAVED_BYTES, SavedLink, SectorKind};
 pub use spending::FORMER_PERIODS_MAX;
+pub use transfer::Transfer;
 pub use window::{Days, TimeWindow, WINDOWS_MAX};
 pub use zone::{OFFSETS_MAX, Zone};
 

@@ -4,8 +4,9 @@
 //! 0    magic `weirlink`, version (8 bytes)
 //! 16   digest of the link's name (8), sequence (8), wall time (8), flags (8)
 //! 48   present period: start, end, booked bytes, bytes since entered (32)
-//! 80   doubted bytes (8), begin of the last forgotten period or -2^63 (8), other periods (8)
-//! 104  other periods: start, end, bytes (24 each)
+//! 80   bytes since a clock step (8), begin of the last forgotten period or -2^63 (8),
+//!      former periods (8)
+//! 104  former periods: start, end, bytes (24 each)
 //! 504  checksum (8)
 //! ```
 //!
@@ -24,7 +25,7 @@ const MAGIC_BYTES: [u8; 8] = *b"weirlink";
 const MAGIC: u64 = u64::from_le_bytes(MAGIC_BYTES);
 const VERSION: u64 = 1;
 const CLEAN: u64 = 1;
-const CLOCK_DOUBTED: u64 = 2;
+const AFTER_CLOCK_STEP: u64 = 2;
 /// No time.
 const NONE: Timestamp = Timestamp(i64::MIN);
 const CHECKSUM_AT: usize = SAVED_BYTES - 8;
@@ -41,8 +42,8 @@ pub struct SavedLink {
     pub wall: Timestamp,
     /// The process ended as it should: what is booked is what was spent.
     pub is_clean: bool,
-    /// The wall clock was doubted at the write.
-    pub is_clock_doubted: bool,
+    /// A step of the wall clock was not confirmed at the write.
+    pub is_after_clock_step: bool,
     /// What was spent; of the present period, what was booked.
     pub(super) spending: Spending,
 }
@@ -71,19 +72,19 @@ impl SavedLink {
         put(self.sequence);
         put(self.wall.0.cast_unsigned());
         let flag = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
-        put(flag(self.is_clean, CLEAN) | flag(self.is_clock_doubted, CLOCK_DOUBTED));
+        put(flag(self.is_clean, CLEAN) | flag(self.is_after_clock_step, AFTER_CLOCK_STEP));
         put(spending.current.period.start.0.cast_unsigned());
         put(spending.current.period.end.0.cast_unsigned());
         put(spending.current.bytes);
         put(spending.entered_bytes);
-        put(spending.doubted_bytes);
+        put(spending.clock_step_bytes);
         put(spending.forgotten.unwrap_or(NONE).0.cast_unsigned());
-        let others = spending.others.iter().take(FORMER_PERIODS_MAX);
-        put(others.len() as u64);
-        for other in others {
-            put(other.period.start.0.cast_unsigned());
-            put(other.period.end.0.cast_unsigned());
-            put(other.bytes);
+        let former = spending.former.iter().take(FORMER_PERIODS_MAX);
+        put(former.len() as u64);
+        for period in former {
+            put(period.period.start.0.cast_unsigned());
+            put(period.period.end.0.cast_unsigned());
+            put(period.bytes);
         }
         let checksum = digest_of(&out[..CHECKSUM_AT]);
         out[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
@@ -114,15 +115,15 @@ impl SavedLink {
             period,
             bytes: next()?,
         };
-        let (entered_bytes, doubted_bytes) = (next()?, next()?);
+        let (entered_bytes, clock_step_bytes) = (next()?, next()?);
         let forgotten = Some(time(next()?)).filter(|start| *start != NONE);
         let count = usize::try_from(next()?).ok()?;
         if count > FORMER_PERIODS_MAX {
             return None;
         }
-        let mut others = Vec::with_capacity(count);
+        let mut former = Vec::with_capacity(count);
         for _ in 0..count {
-            others.push(PeriodBytes {
+            former.push(PeriodBytes {
                 period: read_period(&mut next)?,
                 bytes: next()?,
             });
@@ -131,12 +132,12 @@ impl SavedLink {
             sequence,
             wall,
             is_clean: flags & CLEAN != 0,
-            is_clock_doubted: flags & CLOCK_DOUBTED != 0,
+            is_after_clock_step: flags & AFTER_CLOCK_STEP != 0,
             spending: Spending {
                 current,
                 entered_bytes,
-                doubted_bytes,
-                others,
+                clock_step_bytes,
+                former,
                 forgotten,
             },
         })
@@ -208,20 +209,20 @@ mod tests {
     }
 
     fn saved() -> impl Strategy<Value = SavedLink> {
-        let others = proptest::collection::vec(period_bytes(), 0..=FORMER_PERIODS_MAX);
+        let former = proptest::collection::vec(period_bytes(), 0..=FORMER_PERIODS_MAX);
         let numbers = any::<(u64, i64, (bool, bool), u64, u64, Option<i32>)>();
-        (period_bytes(), others, numbers).prop_map(|(current, others, numbers)| {
-            let (sequence, wall, flags, entered_bytes, doubted_bytes, forgotten) = numbers;
+        (period_bytes(), former, numbers).prop_map(|(current, former, numbers)| {
+            let (sequence, wall, flags, entered_bytes, clock_step_bytes, forgotten) = numbers;
             SavedLink {
                 sequence: sequence.min(SEQUENCE_MAX),
                 wall: Timestamp(wall),
                 is_clean: flags.0,
-                is_clock_doubted: flags.1,
+                is_after_clock_step: flags.1,
                 spending: Spending {
                     current,
                     entered_bytes,
-                    doubted_bytes,
-                    others,
+                    clock_step_bytes,
+                    former,
                     forgotten: forgotten.map(|start| Timestamp(i64::from(start))),
                 },
             }

@@ -1,9 +1,12 @@
 //! What was spent in which period.
 //!
 //! A clock that is wrong has bytes counted in a period that is not the true one. So the bytes of a
-//! few other periods are kept: a period that is entered a second time goes on where it was. One
+//! few former periods are kept: a period that is entered a second time goes on where it was. One
 //! before the present one, of which nothing is known, has spent as much as the present one; all, if
 //! what was known of such a period is forgotten.
+//!
+//! An operator who changes the calendar has periods overlap. What was spent in the one that was
+//! current is of the one that takes its place: a change grants no quota anew.
 
 use super::period::Period;
 use alloc::vec::Vec;
@@ -19,16 +22,16 @@ pub(super) struct PeriodBytes {
     pub(super) bytes: u64,
 }
 
-/// Bytes of the present period and of others.
+/// Bytes of the present period and of former ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Spending {
     pub(super) current: PeriodBytes,
     /// Bytes among those of the present period since it was entered last.
     pub(super) entered_bytes: u64,
-    /// Bytes since the wall clock is doubted.
-    pub(super) doubted_bytes: u64,
+    /// Bytes since a step of the wall clock that is not confirmed.
+    pub(super) clock_step_bytes: u64,
     /// Other periods in which bytes were spent, at most [`FORMER_PERIODS_MAX`].
-    pub(super) others: Vec<PeriodBytes>,
+    pub(super) former: Vec<PeriodBytes>,
     /// The begin of the last period that is not among them for want of room.
     pub(super) forgotten: Option<Timestamp>,
 }
@@ -39,40 +42,44 @@ impl Spending {
         Self {
             current: PeriodBytes { period, bytes: 0 },
             entered_bytes: 0,
-            doubted_bytes: 0,
-            others: Vec::new(),
+            clock_step_bytes: 0,
+            former: Vec::new(),
             forgotten: None,
         }
     }
 
-    /// Adds bytes that were moved, while the wall clock is doubted or not.
-    pub(super) fn add(&mut self, bytes: u64, is_doubted: bool) {
+    /// Adds bytes that were moved, after a step of the wall clock that is not confirmed
+    /// or not.
+    pub(super) fn add(&mut self, bytes: u64, is_after_clock_step: bool) {
         self.current.bytes = self.current.bytes.saturating_add(bytes);
         self.entered_bytes = self.entered_bytes.saturating_add(bytes);
-        if is_doubted {
-            self.doubted_bytes = self.doubted_bytes.saturating_add(bytes);
+        if is_after_clock_step {
+            self.clock_step_bytes = self.clock_step_bytes.saturating_add(bytes);
         }
     }
 
-    /// The wall clock is believed, and is in `period`, which has a quota of `quota` bytes. What was
-    /// spent while it was doubted is of the period before and of this one: it is not known when it
-    /// was. What was spent in a later period since that was entered is of an earlier one, too: the
-    /// clock was wrong.
-    pub(super) fn enter(&mut self, period: Period, quota: u64) {
+    /// The wall clock is in `period`, which has a quota of `quota` bytes, and has no step that is
+    /// not confirmed. What was spent after one is of the period before and of this one: it is not
+    /// known when it was. What was spent in a later period since that was entered is of an earlier
+    /// one, too: the clock was wrong.
+    pub(super) fn enter(&mut self, at: Timestamp, period: Period, quota: u64) {
         let before = self.current;
-        let doubted_bytes = core::mem::take(&mut self.doubted_bytes);
+        let clock_step_bytes = core::mem::take(&mut self.clock_step_bytes);
         if before.period == period {
             return;
         }
+        if before.period.contains(at) {
+            return self.replace(period);
+        }
         let is_earlier = period.start < before.period.start;
-        let among = self.others.iter().chain([&before]);
+        let among = self.former.iter().chain([&before]);
         let known = among.filter(|known| period.covers(&known.period));
         let known = known.map(|known| known.bytes).reduce(u64::saturating_add);
         let has_before = period.covers(&before.period);
         let added = match (has_before, is_earlier) {
             (true, _) => 0,
             (false, true) => self.entered_bytes,
-            (false, false) => doubted_bytes,
+            (false, false) => clock_step_bytes,
         };
         let bytes = match known {
             Some(bytes) => bytes.saturating_add(added),
@@ -80,7 +87,7 @@ impl Spending {
             None if is_earlier => before.bytes,
             None => added,
         };
-        self.others.retain(|other| other.period != period);
+        self.former.retain(|former| former.period != period);
         if before.bytes > 0 {
             self.remember(before);
         }
@@ -88,12 +95,27 @@ impl Spending {
         self.entered_bytes = 0;
     }
 
+    /// The calendar is another one: `period` takes the place of the current one, which is not over,
+    /// and of the former ones in it.
+    fn replace(&mut self, period: Period) {
+        let mut bytes = self.current.bytes;
+        self.former.retain(|former| {
+            let is_in_it = period.covers(&former.period);
+            if is_in_it {
+                bytes = bytes.saturating_add(former.bytes);
+            }
+            !is_in_it
+        });
+        self.current = PeriodBytes { period, bytes };
+    }
+
     /// Keeps what was spent in a period; forgets the oldest if there are too many.
     fn remember(&mut self, before: PeriodBytes) {
-        self.others.push(before);
-        self.others.sort_unstable_by_key(|other| other.period.start);
-        if self.others.len() > FORMER_PERIODS_MAX {
-            let oldest = self.others.remove(0).period.start;
+        self.former.push(before);
+        self.former
+            .sort_unstable_by_key(|former| former.period.start);
+        if self.former.len() > FORMER_PERIODS_MAX {
+            let oldest = self.former.remove(0).period.start;
             self.forgotten = self.forgotten.max(Some(oldest));
         }
     }
@@ -112,6 +134,12 @@ mod tests {
         }
     }
 
+    /// Enters a period at its last second.
+    fn enter(spending: &mut Spending, period: Period) {
+        let at = Timestamp(period.end.0 - 1);
+        spending.enter(at, period, QUOTA);
+    }
+
     fn month(number: i64) -> Period {
         period(number * 100, number * 100 + 100)
     }
@@ -120,48 +148,54 @@ mod tests {
     fn period_that_is_entered_again_goes_on_where_it_was() {
         let mut spending = Spending::new(month(1));
         spending.add(10, false);
-        spending.enter(month(2), QUOTA);
+        enter(&mut spending, month(2));
         assert_eq!(spending.current.bytes, 0);
         spending.add(5, false);
-        spending.enter(month(1), QUOTA);
+        enter(&mut spending, month(1));
         // the clock was wrong: what it called month 2 was in month 1
         assert_eq!(spending.current.bytes, 15);
-        spending.enter(month(2), QUOTA);
+        enter(&mut spending, month(2));
         assert_eq!(spending.current.bytes, 5);
-        spending.enter(month(1), QUOTA);
+        enter(&mut spending, month(1));
         assert_eq!(spending.current.bytes, 15, "nothing was spent meanwhile");
     }
 
     #[test]
-    fn bytes_of_a_doubted_clock_are_of_both_periods() {
+    fn bytes_after_a_step_of_the_clock_are_of_both_periods() {
         let mut spending = Spending::new(month(1));
         spending.add(10, false);
         spending.add(7, true);
-        spending.enter(month(2), QUOTA);
+        enter(&mut spending, month(2));
         assert_eq!(spending.current.bytes, 7);
-        assert_eq!(spending.others[0].bytes, 17);
-        assert_eq!(spending.doubted_bytes, 0);
+        assert_eq!(spending.former[0].bytes, 17);
+        assert_eq!(spending.clock_step_bytes, 0);
     }
 
     #[test]
     fn unknown_earlier_period_has_spent_as_much_as_the_present_one() {
         let mut spending = Spending::new(month(5));
         spending.add(10, false);
-        spending.enter(month(3), QUOTA);
+        enter(&mut spending, month(3));
         assert_eq!(spending.current.bytes, 10);
     }
 
     #[test]
-    fn longer_period_has_spent_what_the_shorter_ones_in_it_have() {
+    fn period_of_another_calendar_has_spent_what_those_have_that_it_replaces() {
         let mut spending = Spending::new(period(0, 10));
         spending.add(1, false);
-        spending.enter(period(10, 20), QUOTA);
+        enter(&mut spending, period(10, 20));
         spending.add(2, false);
-        spending.enter(period(0, 100), QUOTA);
-        assert_eq!(spending.current.bytes, 3);
+        let now = Timestamp(15);
+        spending.enter(now, period(0, 100), QUOTA);
+        assert_eq!(spending.current.bytes, 3, "a longer one");
         spending.add(4, false);
-        spending.enter(period(20, 30), QUOTA);
-        assert_eq!(spending.current.bytes, 0, "the operator has shortened it");
+        spending.enter(now, period(12, 22), QUOTA);
+        assert_eq!(spending.current.bytes, 7, "one that begins later");
+        spending.enter(now, period(0, 100), QUOTA);
+        assert_eq!(spending.current.bytes, 7, "nothing is counted twice");
+        spending.enter(now, period(10, 20), QUOTA);
+        enter(&mut spending, period(20, 30));
+        assert_eq!(spending.current.bytes, 0, "the next one");
     }
 
     #[test]
@@ -169,17 +203,17 @@ mod tests {
         let mut spending = Spending::new(month(0));
         for number in 1..20 {
             spending.add(1, false);
-            spending.enter(month(number), QUOTA);
+            enter(&mut spending, month(number));
         }
-        assert_eq!(spending.others.len(), FORMER_PERIODS_MAX);
-        let starts: Vec<_> = spending.others.iter().map(|it| it.period.start.0).collect();
+        assert_eq!(spending.former.len(), FORMER_PERIODS_MAX);
+        let starts: Vec<_> = spending.former.iter().map(|it| it.period.start.0).collect();
         assert_eq!(starts.iter().min(), Some(&1100));
-        spending.enter(month(15), QUOTA);
+        enter(&mut spending, month(15));
         assert_eq!(
             spending.current.bytes, 1,
             "remembered; nothing was spent since"
         );
-        spending.enter(month(9), QUOTA);
+        enter(&mut spending, month(9));
         assert_eq!(spending.current.bytes, QUOTA, "forgotten");
     }
 }

@@ -390,6 +390,95 @@ fn other_rules_keep_what_is_spent() {
     );
 }
 
+#[test]
+fn calendar_that_is_changed_grants_no_quota_anew() {
+    let eastern = Zone::new(3 * 3600, Vec::new());
+    let daily = |starts| Quota {
+        period: PeriodRules {
+            every: Every::Week,
+            starts,
+        },
+        ..quota(10 * MIB, Every::Week, WhenSpent::Refuse)
+    };
+    let of_zone = |zone: &Zone| LinkRules {
+        zone: zone.clone(),
+        ..rules(Some(daily(1)))
+    };
+    let utc = of_zone(&Zone::utc());
+    for changed in [of_zone(&eastern), rules(Some(daily(5)))] {
+        let mut driven = Driven::new(utc.clone());
+        driven.pass_s(23 * HOUR_S);
+        driven.fetch(10 * MIB);
+        for rules in [&changed, &utc, &changed] {
+            driven.link.set_rules(rules.clone(), driven.now);
+            driven.write();
+            assert_eq!(driven.fetch(MIB), 0, "a reload");
+            driven.pass_s(60);
+            driven.write();
+            assert_eq!(driven.fetch(MIB), 0, "a minute later");
+        }
+        // over a restart, too
+        driven.write();
+        driven.link = Link::new(utc.clone(), driven.written.clone(), driven.now);
+        driven.write();
+        assert_eq!(driven.fetch(MIB), 0, "a restart");
+        driven.pass_s(7 * DAY_S);
+        driven.write();
+        assert!(driven.fetch(MIB) > 0, "the next period");
+    }
+}
+
+#[test]
+fn ranges_of_one_target_are_together_as_large_as_one_response() {
+    let mut driven = Driven::new(rules(None));
+    let range = |target: u64| Transfer {
+        range_of: Some(crate::Digest(target, 0)),
+        ..Transfer::default()
+    };
+    for _ in 0..11 {
+        let mut part = range(1);
+        assert_eq!(driven.link.class(driven.now, &part), Class::Interactive);
+        driven.link.moved(driven.now, &mut part, MIB / 10);
+    }
+    assert_eq!(driven.link.class(driven.now, &range(1)), Class::Bulk);
+    assert_eq!(driven.link.class(driven.now, &range(2)), Class::Interactive);
+    let page = Transfer::default();
+    assert_eq!(driven.link.class(driven.now, &page), Class::Interactive);
+    driven.pass_s(3600);
+    assert_eq!(driven.link.class(driven.now, &range(1)), Class::Interactive);
+}
+
+#[test]
+fn link_has_nothing_for_the_background_once_its_quota_is_spent() {
+    for then in [WhenSpent::Refuse, WhenSpent::Slow] {
+        let mut driven = Driven::new(rules(Some(quota(MIB, Every::Day, then))));
+        let free = driven.link.background(driven.now);
+        assert_eq!(free, BackgroundRoom::Free);
+        driven.fetch(MIB);
+        let spent = driven.link.background(driven.now);
+        assert_eq!(spent, BackgroundRoom::Scarce, "{then:?}");
+        driven.pass_s(DAY_S);
+        let next = driven.link.background(driven.now);
+        assert_eq!(next, BackgroundRoom::Free, "{then:?}");
+    }
+}
+
+#[test]
+fn class_of_a_transfer_follows_from_its_size_and_from_who_waits_for_it() {
+    let mut driven = Driven::new(rules(None));
+    let mut transfer = Transfer::default();
+    let mut class = |transfer: &Transfer| driven.link.class(driven.now, transfer);
+    assert_eq!(class(&transfer), Class::Interactive);
+    transfer.moved = MIB;
+    assert_eq!(class(&transfer), Class::Interactive);
+    transfer.moved = MIB + 1;
+    assert_eq!(class(&transfer), Class::Bulk);
+    transfer.is_background = true;
+    assert_eq!(class(&transfer), Class::Background, "its reader has left");
+    transfer.is_background = false;
+    assert_eq!(class(&transfer), Class::Bulk, "a client has joined");
+}
+
 /// What happens to a link.
 #[derive(Clone, Debug)]
 enum Step {
@@ -457,7 +546,7 @@ proptest! {
         let mut driven = Driven::new(rules(Some(quota(bytes, Every::Day, WhenSpent::Refuse))));
         let mut moved = 0;
         for (jump, minutes) in jumps {
-            driven.now.wall.0 += if jump.abs() > JUMP_S { jump } else { jump + 2 * DAY_S };
+            driven.now.wall.0 += if jump.abs() > CLOCK_STEP_S { jump } else { jump + 2 * DAY_S };
             for _ in 0..minutes {
                 driven.pass_s(60);
                 driven.write();

@@ -64,7 +64,10 @@ impl Attempts {
             let opened = open(worker, &settings, &self.next_hop, self.is_retry).await;
             let failure = match opened {
                 Ok(mut hop) => {
-                    hop.set_background(exchange.background);
+                    hop.set_background(exchange.is_for_store_alone());
+                    if let Some(of) = exchange.range_of() {
+                        hop.set_range_of(of);
+                    }
                     exchange.response_timer = self.next_hop.connected(&mut hop);
                     exchange.ask(&self.next_hop, &mut hop);
                     let (node, next_hop) = self.next_hop.choices();

@@ -26,6 +26,7 @@ use crate::settings::Settings;
 use crate::settings::hooks::Hooks;
 use crate::worker::core::Worker;
 use std::cell::Cell;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::{HeadFields, LocalResponse};
@@ -36,7 +37,9 @@ use weir_policy::extension::Variant;
 use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_policy::route::DigestVersion;
 use weir_policy::rule::{Bits, FetchingRules, FieldRules, Reuse};
-use weir_policy::{Digest, Event, Forwarding, Missing, Phase, Phases, Rules, Serving, Transaction};
+use weir_policy::{
+    Digest, Event, Forwarding, KeyHasher, Missing, Phase, Phases, Rules, Serving, Transaction,
+};
 use weir_semantics::{
     FieldLine, FieldNames, NamedFields, RequestDirectives, RequestFacts, Timestamp,
 };
@@ -437,6 +440,25 @@ impl RequestState {
     /// Whether no client waits for what it brings: a validation in the background.
     pub(crate) fn is_for_store_alone(&self) -> bool {
         self.background && !self.fills_missing_range()
+    }
+
+    /// What the bytes of ranges that it asks for add up to over a link: the ranges of one target
+    /// for one client. `None` if it asks for no range. The query is left out: an origin may ignore
+    /// it, and then each query would be another target.
+    pub(crate) fn range_of(&self) -> Option<Digest> {
+        if self.missing.is_none() && !self.tx.request().has_range {
+            return None;
+        }
+        let mut hasher = KeyHasher::new(self.worker.shared.store.secret());
+        match self.client.facts().peer.ip().to_canonical() {
+            IpAddr::V4(ip) => hasher.part(&ip.octets()),
+            // a client has all addresses of its network (RFC 4291 §2.5.4)
+            IpAddr::V6(ip) => hasher.part(&ip.octets()[..8]),
+        }
+        hasher.part(self.request.host.as_bytes());
+        let path = self.request.path_and_query();
+        hasher.part(path.split('?').next().unwrap_or_default().as_bytes());
+        Some(hasher.finish())
     }
 
     /// Its content was sent to the next hop; `false` if it has none, or that was known.

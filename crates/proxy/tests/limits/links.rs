@@ -5,8 +5,9 @@ use crate::support::{PATIENCE, Response, ScriptedOrigin, Setup};
 use std::path::Path;
 use std::time::Instant;
 use tempfile::TempDir;
-use weir_measure::Metric;
 use weir_measure::live::LinkRow;
+use weir_measure::{Aborted, Metric};
+use weir_policy::fetch::AbortKind;
 use weir_proxy::config::{Config, Span};
 
 /// A quota for tests, bytes.
@@ -120,6 +121,41 @@ fn fetch_waits_for_the_rate_of_its_link_and_stored_responses_do_not() {
         sending.join().expect("no panic");
         assert!(row(setup).waited_ms > 0);
     });
+}
+
+#[test]
+fn fetch_that_loses_its_last_reader_lets_those_with_readers_go_first() {
+    let link = r#"[{"name": "a", "rate": "100KiB/s", "bulk_above": "16KiB"}]"#;
+    let setup = Setup::gateway_with(|config| {
+        linked(link)(config);
+        config.fetch.abort = AbortKind::Finish;
+    });
+    let begin = |path: &str, fields: &str, length: usize| {
+        let (mut client, hop) = setup.lead(&setup.get(path));
+        let sending = hop.sending(page(fields, length));
+        client.read_head();
+        (client, sending)
+    };
+    let (left, _sending) = begin("/left", "Cache-Control: max-age=60\r\n", 1_000_000);
+    left.into_peer().reset();
+    let goes_on = Metric::FetchesAbandoned(Aborted::GoOnAlways);
+    setup.proxy.wait_for(goes_on, 1);
+    let length = 500_000;
+    let before = row(&setup).received_bytes;
+    let (mut client, sending) = begin("/read", "Cache-Control: no-store\r\n", length);
+    let reading = std::thread::spawn(move || client.read_exactly(length));
+    let began = Instant::now();
+    while !reading.is_finished() {
+        setup.proxy.clock.advance_ms(100);
+        std::thread::yield_now();
+        assert!(began.elapsed() < PATIENCE, "{:?}", row(&setup));
+    }
+    let moved = row(&setup).received_bytes - before;
+    reading.join().expect("no panic");
+    sending.join().expect("no panic");
+    // what the link held is the background's; then it has a hundredth, and not a half
+    let of_left = moved - length as u64;
+    assert!(of_left <= 150_000, "{of_left}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::net::IpAddr;
 use std::ops::{Deref, DerefMut};
 use weir_measure::Counters;
+use weir_policy::Digest;
 
 /// A request on an HTTP/1.1 connection to a next hop.
 pub(crate) struct Http1NextHop {
@@ -77,6 +78,12 @@ impl Http1NextHop {
     pub(crate) fn set_background(&mut self, is_background: bool) {
         if let Some(link) = &mut self.connection.link {
             link.set_background(is_background);
+        }
+    }
+
+    pub(crate) fn set_range_of(&mut self, of: Digest) {
+        if let Some(link) = &mut self.connection.link {
+            link.set_range_of(of);
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_policy::budget::{
     Admission, Class, CountedBytes, Link, LinkReport, LinkRules, Permit, SavedLink, SpentNow,
+    Transfer,
 };
 use weir_policy::{Now, Tick};
 
@@ -140,12 +141,11 @@ impl LinkMeter {
         (counts, report)
     }
 
-    /// How many bytes may be moved now of a transfer that has moved `moved` bytes, of `wanted`; the
-    /// class that it is of.
-    pub(super) fn permit(&self, of: Transfer, wanted: u64) -> (Class, Permit) {
+    /// How many bytes of `transfer` may be moved now, of `wanted`; the class that it is of.
+    pub(super) fn permit(&self, transfer: &Transfer, wanted: u64) -> (Class, Permit) {
         let now = self.clock.now();
         let mut link = self.lock();
-        let class = of.class(link.rules());
+        let class = link.class(now, transfer);
         let permit = link.permit(now, class, wanted);
         let is_to_be_saved = link.is_to_be_saved();
         drop(link);
@@ -155,21 +155,23 @@ impl LinkMeter {
         (class, permit)
     }
 
-    /// So many bytes were read, of them `granted` by a grant.
-    pub(super) fn received(&self, bytes: u64, granted: u64) {
+    /// So many bytes of `transfer` were read, of them `granted` by a grant.
+    pub(super) fn received(&self, transfer: &mut Transfer, bytes: u64, granted: u64) {
         self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.used(bytes, granted);
+        self.used(transfer, bytes, granted);
     }
 
-    /// So many bytes were written, of them `granted` by a grant.
-    pub(super) fn sent(&self, bytes: u64, granted: u64) {
+    /// So many bytes of `transfer` were written, of them `granted` by a grant.
+    pub(super) fn sent(&self, transfer: &mut Transfer, bytes: u64, granted: u64) {
         self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.used(bytes, granted);
+        self.used(transfer, bytes, granted);
     }
 
-    fn used(&self, bytes: u64, granted: u64) {
+    fn used(&self, transfer: &mut Transfer, bytes: u64, granted: u64) {
         let now = self.clock.now();
-        self.lock().used(now, bytes, granted);
+        let mut link = self.lock();
+        link.used(now, bytes, granted);
+        link.moved(now, transfer, bytes);
     }
 
     /// Bytes were written that are not counted.
@@ -211,24 +213,5 @@ impl LinkMeter {
 
     fn lock(&self) -> MutexGuard<'_, Link> {
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A transfer, as far as its class follows from it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Transfer {
-    /// Bytes that it has moved.
-    pub(super) moved: u64,
-    /// No client waits for it.
-    pub(super) is_background: bool,
-}
-
-impl Transfer {
-    fn class(self, rules: &LinkRules) -> Class {
-        match self.is_background {
-            true => Class::Background,
-            false if self.moved > rules.bulk_above => Class::Bulk,
-            false => Class::Interactive,
-        }
     }
 }

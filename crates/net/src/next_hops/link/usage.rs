@@ -1,6 +1,6 @@
 //! What one connection uses of a link.
 
-use super::meter::{LinkMeter, SpentLink, Transfer};
+use super::meter::{LinkMeter, SpentLink};
 use std::future::Future as _;
 use std::io;
 use std::os::fd::AsFd;
@@ -10,8 +10,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
-use weir_policy::Tick;
-use weir_policy::budget::{Class, GRANT_BYTES_MAX, Permit};
+use weir_policy::budget::{Class, GRANT_BYTES_MAX, Permit, Transfer};
+use weir_policy::{Digest, Tick};
 
 /// The largest window of a connection on a link with a quota, bytes: what the kernel has taken and
 /// nothing has read is of the quota, too, and is booked in advance.
@@ -34,7 +34,7 @@ impl ConnectionLink {
         let (counts_sent, has_quota) = meter.counts();
         let mut window = Window {
             meter: has_quota.then(|| Arc::clone(meter)),
-            offered: 0,
+            receive_window_bytes: 0,
         };
         let memory = socket2::SockRef::from(socket).recv_buffer_size();
         window.grow(memory.unwrap_or(0) as u64);
@@ -68,8 +68,14 @@ impl ConnectionLink {
 
     /// No client waits for what it brings, or one does.
     pub(crate) fn set_background(&mut self, is_background: bool) {
-        self.reads.transfer.is_background = is_background;
-        self.writes.transfer.is_background = is_background;
+        self.reads.set_background(is_background);
+        self.writes.set_background(is_background);
+    }
+
+    /// What it brings is a range: of this target, for this client.
+    pub(crate) fn set_range_of(&mut self, of: Digest) {
+        self.reads.transfer.range_of = Some(of);
+        self.writes.transfer.range_of = Some(of);
     }
 }
 
@@ -126,16 +132,16 @@ impl LinkReads<'_> {
 struct Window {
     /// None without a quota.
     meter: Option<Arc<LinkMeter>>,
-    offered: u64,
+    receive_window_bytes: u64,
 }
 
 impl Window {
     fn grow(&mut self, bytes: u64) {
         if let Some(meter) = &self.meter
-            && bytes > self.offered
+            && bytes > self.receive_window_bytes
         {
-            meter.opened(bytes - self.offered);
-            self.offered = bytes;
+            meter.opened(bytes - self.receive_window_bytes);
+            self.receive_window_bytes = bytes;
         }
     }
 }
@@ -143,7 +149,7 @@ impl Window {
 impl Drop for Window {
     fn drop(&mut self) {
         if let Some(meter) = &self.meter {
-            meter.closed(self.offered);
+            meter.closed(self.receive_window_bytes);
         }
     }
 }
@@ -183,6 +189,21 @@ impl LinkUse {
         self.wait.is_some()
     }
 
+    /// No client waits for it, or one does. The wait for bytes begins anew: it was for the class
+    /// that it had.
+    fn set_background(&mut self, is_background: bool) {
+        if self.transfer.is_background != is_background {
+            self.transfer.is_background = is_background;
+            self.end_wait();
+        }
+    }
+
+    fn end_wait(&mut self) {
+        if let Some((_, since)) = self.wait.take() {
+            self.meter.waited(since);
+        }
+    }
+
     /// The link, if it has spent its quota.
     pub(crate) fn spent(&self) -> Option<SpentLink> {
         self.meter.spent()
@@ -203,16 +224,15 @@ impl LinkUse {
             return Poll::Ready(Ok(wanted));
         }
         loop {
-            if let Some((wait, since)) = &mut self.wait {
+            if let Some((wait, _)) = &mut self.wait {
                 ready!(wait.as_mut().poll(cx));
-                self.meter.waited(*since);
-                self.wait = None;
+                self.end_wait();
             }
             if let Some((_, granted)) = self.grant {
                 return Poll::Ready(Ok(most(granted, wanted)));
             }
             let wanted_bytes = (wanted as u64).min(GRANT_BYTES_MAX);
-            let (class, permit) = self.meter.permit(self.transfer, wanted_bytes);
+            let (class, permit) = self.meter.permit(&self.transfer, wanted_bytes);
             match permit {
                 Permit::UpTo(granted) => {
                     self.grant = Some((class, granted));
@@ -235,8 +255,7 @@ impl LinkUse {
     }
 
     fn add(&mut self, bytes: u64, granted: u64) {
-        self.transfer.moved = self.transfer.moved.saturating_add(bytes);
-        self.meter.received(bytes, granted);
+        self.meter.received(&mut self.transfer, bytes, granted);
     }
 
     /// So many bytes were written.
@@ -245,9 +264,7 @@ impl LinkUse {
             return self.meter.sent_uncounted(bytes as u64);
         }
         let granted = self.take_grant(bytes);
-        let bytes = bytes as u64;
-        self.transfer.moved = self.transfer.moved.saturating_add(bytes);
-        self.meter.sent(bytes, granted);
+        self.meter.sent(&mut self.transfer, bytes as u64, granted);
     }
 
     /// What of the grant is used by `bytes`; the rest is given back.
