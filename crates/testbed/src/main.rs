@@ -6,8 +6,8 @@
 //! they store, `uneven` about links that do not match, `store-bench` about stores on disk, `memory`
 //! about a slow disk, `sim-bench` about the simulator, `scale` about simulated networks of many
 //! caches, `bench-speed` about `weir bench` itself, `dashboard` about the page of the admin
-//! interface; `modules` counts the code of modules; `tables` writes tables of documents from
-//! records. `cargo xtask` starts this program: it is built in
+//! interface, `links` about links with a budget; `modules` counts the code of modules; `tables`
+//! writes tables of documents from records. `cargo xtask` starts this program: it is built in
 //! release, or it would be what is measured.
 
 mod client;
@@ -79,6 +79,8 @@ enum Command {
     Modules(CommandLine<tables::modules::Options>),
     /// What the page of the admin interface and `/top` cost: CPU time of a hit, in turn
     Dashboard(CommandLine<peers::dashboard::Options>),
+    /// What a link with a rate or a quota costs: hits, and pages during a bulk fetch, in turn
+    Links(CommandLine<peers::links::Options>),
     /// Write the tables of documents anew, from the newest records
     Tables,
     /// The origin of the benchmarks
@@ -148,6 +150,7 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
         Command::Dashboard(options) => {
             benchmark::run::<peers::dashboard::Figures>(options, arguments)
         }
+        Command::Links(options) => benchmark::run::<peers::links::Figures>(options, arguments),
         Command::BenchSpeed(options) => benchmark::run::<speed::Figures>(options, arguments),
         Command::Modules(options) => benchmark::run::<tables::modules::Figures>(options, arguments),
         Command::Tables => tables::run(),
@@ -194,6 +197,7 @@ mod tests {
             "scale --requests 1000 --nodes 1,1024 --sample 4 --seed 7 --weir w --out r.json",
             "bench-speed --parts hits,robots --seconds 4 --rounds 5",
             "dashboard --seconds 5 --pairs 3 --out r.json",
+            "links --seconds 5 --rounds 3 --pages 9 --out r.json",
             "modules --record r.json",
             "tables",
         ] {

@@ -12,6 +12,7 @@
 
 mod cells;
 pub(crate) mod dashboard;
+pub(crate) mod links;
 mod rounds;
 mod run;
 pub(crate) mod scenario;
