@@ -6,7 +6,7 @@ use crate::messages::{Failure, tell};
 use crate::serve::flags::ServeFlags;
 use std::net::SocketAddr;
 use weir_proxy::check_modules;
-use weir_proxy::config::{Config, Directory, Disk, Invalid, Listener, Mode, Route};
+use weir_proxy::config::{Config, Directory, Disk, Invalid, Listener, Mistakes, Mode, Route};
 
 /// Reads the file the flags name, if any, and applies the flags. A reload is the same call again.
 ///
@@ -23,7 +23,7 @@ pub(crate) fn load(flags: &ServeFlags) -> Result<Config, Failure> {
 ///
 /// As of [`load`].
 pub(crate) fn load_without_modules(flags: &ServeFlags) -> Result<Config, Failure> {
-    load_checked(flags, Config::validate)
+    load_checked(flags, Config::mistakes)
 }
 
 /// The same, where this machine is to run it: more than it has is refused too. Warnings are told.
@@ -33,8 +33,7 @@ pub(crate) fn load_without_modules(flags: &ServeFlags) -> Result<Config, Failure
 /// As of [`load`].
 pub(crate) fn load_for_this_machine(flags: &ServeFlags) -> Result<Config, Failure> {
     let config = load_checked(flags, |config| {
-        validate(config)?;
-        weir_proxy::check_machine(config)
+        and_then(validate(config), || weir_proxy::check_machine(config))
     })?;
     warnings(&config, flags).iter().for_each(tell);
     Ok(config)
@@ -64,10 +63,11 @@ fn warnings(config: &Config, flags: &ServeFlags) -> Vec<String> {
 pub(crate) fn load_with_warnings(flags: &ServeFlags) -> Result<(Config, Vec<String>), Failure> {
     let mut all = Vec::new();
     let config = load_checked(flags, |config| {
-        config.validate()?;
-        weir_proxy::check_machine(config)?;
-        all = weir_proxy::module_warnings(config, &crate::serve::kinds::kinds())?;
-        Ok(())
+        let checked = and_then(config.mistakes(), || weir_proxy::check_machine(config));
+        and_then(checked, || {
+            all = weir_proxy::module_warnings(config, &crate::serve::kinds::kinds())?;
+            Ok(())
+        })
     })?;
     let mut found = warnings(&config, flags);
     found.append(&mut all);
@@ -75,14 +75,23 @@ pub(crate) fn load_with_warnings(flags: &ServeFlags) -> Result<(Config, Vec<Stri
 }
 
 /// Refuses what no machine could run, modules that cannot be loaded among it.
-fn validate(config: &Config) -> Result<(), Invalid> {
-    config.validate()?;
-    check_modules(config, &crate::serve::kinds::kinds())
+fn validate(config: &Config) -> Mistakes {
+    and_then(config.mistakes(), || {
+        check_modules(config, &crate::serve::kinds::kinds())
+    })
+}
+
+/// The mistakes, or what a check finds that needs a configuration without any.
+fn and_then(mut mistakes: Mistakes, check: impl FnOnce() -> Result<(), Invalid>) -> Mistakes {
+    if mistakes.is_empty() {
+        mistakes.note(check());
+    }
+    mistakes
 }
 
 fn load_checked(
     flags: &ServeFlags,
-    check: impl FnOnce(&Config) -> Result<(), Invalid>,
+    check: impl FnOnce(&Config) -> Mistakes,
 ) -> Result<Config, Failure> {
     let document = flags.config.as_deref().map(Document::read).transpose()?;
     let mut config = match &document {
@@ -91,10 +100,13 @@ fn load_checked(
     };
     apply(&mut config, flags)?;
     follow_memory(&mut config, document.as_ref());
-    match check(&config) {
-        Ok(()) => Ok(config),
-        Err(invalid) => Err(blame(&invalid, flags, &config, document.as_ref())),
+    let mistakes = check(&config);
+    if mistakes.is_empty() {
+        return Ok(config);
     }
+    let each = mistakes.described().iter();
+    let failures = each.map(|invalid| blame(invalid, flags, &config, document.as_ref()));
+    Err(Failure::join(failures.collect(), mistakes.more()))
 }
 
 fn apply(config: &mut Config, flags: &ServeFlags) -> Result<(), Failure> {

@@ -1,11 +1,14 @@
 //! A config file: its text, what it says, and where it says it.
 
+mod unreadable;
+
 use crate::messages::Failure;
 use std::io::Read as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
-use weir_proxy::config::{Config, Invalid, settings};
+use unreadable::Unreadable;
+use weir_proxy::config::{Config, Invalid, Mistakes, settings};
 use weir_workload::toml_text::{self, LINE_CHARS_MAX, Place};
 
 /// A config file as it was read.
@@ -39,13 +42,23 @@ impl Document {
     ///
     /// # Errors
     ///
-    /// A syntax error, an unknown key, or a value that is none of its kind.
+    /// Syntax errors; or unknown keys, and values that are none of their kind.
     pub(crate) fn parse(&self) -> Result<Config, Failure> {
-        let config = toml::from_str(&self.text);
         let mut config: Config =
-            config.map_err(|error| self.refusal(&error).into_failure(&self.path))?;
+            toml::from_str(&self.text).map_err(|error| self.unreadable(error))?;
         self.add_lines(&mut config);
         Ok(config)
+    }
+
+    /// The failure of a text that cannot be read, by what stands first in it.
+    fn unreadable(&self, first: toml::de::Error) -> Failure {
+        let found = Unreadable::find(&self.text, first);
+        let errors = found.errors.iter().map(|error| self.refusal(error));
+        let ranges = found.mistakes.described().iter();
+        let mut all: Vec<ConfigError> = errors.chain(ranges.map(|it| self.at_key(it))).collect();
+        all.sort_by_key(|error| error.place.as_ref().map(|it| (it.line, it.column)));
+        let failures = all.into_iter().map(|error| error.into_failure(&self.path));
+        Failure::join(failures.collect(), found.more + found.mistakes.more())
     }
 
     /// Notes in which line each rule begins.
@@ -71,15 +84,24 @@ impl Document {
     /// The failure of values that make no sense together, with the place where the file states the
     /// key.
     pub(crate) fn contradiction(&self, invalid: &Invalid) -> Failure {
+        self.at_key(invalid).into_failure(&self.path)
+    }
+
+    /// The failure of all of them.
+    pub(crate) fn contradictions(&self, mistakes: &Mistakes) -> Failure {
+        let all = mistakes.described().iter().map(|it| self.contradiction(it));
+        Failure::join(all.collect(), mistakes.more())
+    }
+
+    fn at_key(&self, invalid: &Invalid) -> ConfigError {
         let place = self
             .find(&invalid.key_path)
             .map(|span| Place::of(&self.text, &span));
-        let error = ConfigError {
+        ConfigError {
             place,
             message: invalid.to_string(),
             hint: Some(invalid.hint.clone()),
-        };
-        error.into_failure(&self.path)
+        }
     }
 
     /// The same of values that are served all the same, in a line or two.

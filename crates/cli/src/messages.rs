@@ -76,6 +76,37 @@ impl Failure {
         Self { hint, ..self }
     }
 
+    /// Several failures of one attempt as one, and those `more` that are not described: what the
+    /// first could not do, and each cause with its hint.
+    ///
+    /// # Panics
+    ///
+    /// Without any failure.
+    pub(crate) fn join(mut all: Vec<Self>, more: usize) -> Self {
+        if all.len() == 1 && more == 0 {
+            return all.remove(0);
+        }
+        let causes: Vec<String> = all.iter().map(Self::cause_and_hint).collect();
+        let mut cause = causes.join("\n  caused by: ");
+        if more > 0 {
+            cause.push_str(&format!("\n  and {more} more"));
+        }
+        let what = format!("{}: {} mistakes", all[0].what, all.len() + more);
+        Self {
+            what,
+            cause,
+            hint: None,
+            exit: all[0].exit,
+        }
+    }
+
+    fn cause_and_hint(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}\n       hint: {hint}", self.cause),
+            None => self.cause.clone(),
+        }
+    }
+
     /// A file that the operator named could not be written.
     pub(crate) fn output(path: &Path, error: &io::Error) -> Self {
         Self::outside(format!("cannot write `{}`", path.display()), error)

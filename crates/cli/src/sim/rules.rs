@@ -16,8 +16,10 @@ use weir_sim::{LeftOutRule, simulated};
 pub(super) fn of_file(path: &Path) -> Result<Arc<RuleSet>, Failure> {
     let document = Document::read(path)?;
     let config = document.parse()?;
-    let valid = config.validate();
-    valid.map_err(|invalid| document.contradiction(&invalid))?;
+    let mistakes = config.mistakes();
+    if !mistakes.is_empty() {
+        return Err(document.contradictions(&mistakes));
+    }
     let (kept, left_out) = simulated(&config.rule_specs());
     for rule in &left_out {
         tell(&note(rule));

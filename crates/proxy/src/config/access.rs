@@ -5,6 +5,7 @@ pub(crate) mod login;
 
 use crate::config::listener::{Listener, ListenerKind};
 use crate::config::setting::invalid::Invalid;
+use crate::config::setting::mistakes::Mistakes;
 use crate::config::setting::table;
 use crate::config::values::cidr::Cidr;
 use crate::config::values::text::Form;
@@ -43,27 +44,27 @@ fn loopback() -> Vec<Cidr> {
 }
 
 /// Refuses rules that contradict each other, and a proxy open to the world.
-pub(super) fn check(access: &Access, listeners: &[Listener]) -> Result<(), Invalid> {
-    check_pair(
+pub(super) fn check(access: &Access, listeners: &[Listener], mistakes: &mut Mistakes) {
+    mistakes.note(check_pair(
         "clients",
         &access.clients,
         "deny_clients",
         &access.deny_clients,
-    )?;
-    check_pair(
+    ));
+    mistakes.note(check_pair(
         "allow_destinations",
         &access.allow_destinations,
         "deny_destinations",
         &access.deny_destinations,
-    )?;
+    ));
     if let Some(index) = access.connect_ports.iter().position(|&port| port == 0) {
-        return Err(Invalid::new(
+        mistakes.note(Err(Invalid::new(
             format!("access.connect_ports[{index}]"),
             "0 is not a port that can be reached",
             "name the ports CONNECT may reach, such as [443]",
-        ));
+        )));
     }
-    check_clients(access, listeners)
+    mistakes.note(check_clients(access, listeners));
 }
 
 fn check_clients(access: &Access, listeners: &[Listener]) -> Result<(), Invalid> {

@@ -1,6 +1,7 @@
 //! What is stored, how much of it, and the name of this cache in responses.
 
 use crate::config::setting::invalid::Invalid;
+use crate::config::setting::mistakes::Mistakes;
 use crate::config::setting::table;
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::field_name::FieldName;
@@ -143,20 +144,23 @@ fn check_targeted(key: &str, fields: &[FieldName]) -> Result<(), Invalid> {
 }
 
 /// Refuses a largest response above the budget, and lists of fields that contradict themselves.
-pub(super) fn check(cache: &Cache) -> Result<(), Invalid> {
-    check_targeted("gateway_targeted_fields", &cache.gateway_targeted_fields)?;
-    check_targeted("forward_targeted_fields", &cache.forward_targeted_fields)?;
+pub(super) fn check(cache: &Cache, mistakes: &mut Mistakes) {
+    for (key, fields) in [
+        ("gateway_targeted_fields", &cache.gateway_targeted_fields),
+        ("forward_targeted_fields", &cache.forward_targeted_fields),
+    ] {
+        mistakes.note(check_targeted(key, fields));
+    }
     if cache.largest_response > cache.memory {
-        return Err(Invalid::new(
+        mistakes.note(Err(Invalid::new(
             "cache.largest_response",
             format!(
                 "{} is more than cache.memory, {}",
                 cache.largest_response, cache.memory
             ),
             format!("raise cache.memory, or use at most \"{}\"", cache.memory),
-        ));
+        )));
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Directories for responses that memory has no room for, and how their bytes are verified.
 
 use crate::config::setting::invalid::Invalid;
+use crate::config::setting::mistakes::Mistakes;
 use crate::config::setting::table;
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::text::{BadValue, Form, choice, text_value};
@@ -140,32 +141,37 @@ const DIRECTORY_BYTES_MIN: ByteSize = ByteSize::from_mib(16);
 const _: () = assert!(DIRECTORY_BYTES_MIN.bytes() == SEGMENTS_MIN * SEGMENT_BYTES_MIN);
 
 /// Refuses directories that cannot be used, and two at one place.
-pub(super) fn check(disk: &Disk) -> Result<(), Invalid> {
-    for (index, directory) in disk.directories.iter().enumerate() {
-        let key = |name: &str| format!("disk.directories[{index}].{name}");
-        let shown = directory.path.display();
-        if !directory.path.is_absolute() {
-            return Err(Invalid::new(
-                key("path"),
-                format!("`{shown}` is not an absolute path"),
-                "begin it with `/`: the store must be the same wherever weir is started",
-            ));
-        }
-        if let Some(size) = directory.size.filter(|size| *size < DIRECTORY_BYTES_MIN) {
-            return Err(Invalid::new(
-                key("size"),
-                format!("{size} is less than the minimum, {DIRECTORY_BYTES_MIN}"),
-                format!("use at least \"{DIRECTORY_BYTES_MIN}\", or `enabled = false`"),
-            ));
-        }
-        let before = &disk.directories[..index];
-        if before.iter().any(|other| other.path == directory.path) {
-            return Err(Invalid::new(
-                key("path"),
-                format!("`{shown}` is in the list twice"),
-                "name each directory once, with all of its size",
-            ));
-        }
+pub(super) fn check(disk: &Disk, mistakes: &mut Mistakes) {
+    for index in 0..disk.directories.len() {
+        mistakes.note(check_directory(disk, index));
+    }
+}
+
+fn check_directory(disk: &Disk, index: usize) -> Result<(), Invalid> {
+    let directory = &disk.directories[index];
+    let key = |name: &str| format!("disk.directories[{index}].{name}");
+    let shown = directory.path.display();
+    if !directory.path.is_absolute() {
+        return Err(Invalid::new(
+            key("path"),
+            format!("`{shown}` is not an absolute path"),
+            "begin it with `/`: the store must be the same wherever weir is started",
+        ));
+    }
+    if let Some(size) = directory.size.filter(|size| *size < DIRECTORY_BYTES_MIN) {
+        return Err(Invalid::new(
+            key("size"),
+            format!("{size} is less than the minimum, {DIRECTORY_BYTES_MIN}"),
+            format!("use at least \"{DIRECTORY_BYTES_MIN}\", or `enabled = false`"),
+        ));
+    }
+    let before = &disk.directories[..index];
+    if before.iter().any(|other| other.path == directory.path) {
+        return Err(Invalid::new(
+            key("path"),
+            format!("`{shown}` is in the list twice"),
+            "name each directory once, with all of its size",
+        ));
     }
     Ok(())
 }
@@ -188,7 +194,9 @@ mod tests {
                 directories,
                 ..Disk::default()
             };
-            check(&disk).err().map(|invalid| invalid.key_path)
+            let mut mistakes = Mistakes::default();
+            check(&disk, &mut mistakes);
+            mistakes.first().err().map(|invalid| invalid.key_path)
         };
         assert_eq!(verdict(Vec::new()), None);
         assert_eq!(verdict(vec![directory("/a", "16MiB")]), None);

@@ -4,6 +4,7 @@
 //! Most times are lengths of silence: a slow peer that still sends or receives is not cut off.
 
 use crate::config::setting::invalid::Invalid;
+use crate::config::setting::mistakes::Mistakes;
 use crate::config::setting::table;
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::time::span::Span;
@@ -111,39 +112,38 @@ const RESPONSE_FIELDS_MAX: u32 = 1000;
 const CONNECTIONS_MAX: u32 = 1 << 20;
 
 /// Refuses a part larger than its whole.
-pub(super) fn check(limits: &Limits) -> Result<(), Invalid> {
-    let part_of = |part_key: &str, part: u32, whole_key: &str, whole: u32| {
-        if part <= whole {
-            return Ok(());
+pub(super) fn check(limits: &Limits, mistakes: &mut Mistakes) {
+    let mut part_of = |part_key: &str, part: u32, whole_key: &str, whole: u32| {
+        if part > whole {
+            mistakes.note(Err(Invalid::new(
+                format!("limits.{part_key}"),
+                format!("{part} is more than limits.{whole_key}, {whole}"),
+                format!("raise {whole_key}, or use at most {whole}"),
+            )));
         }
-        Err(Invalid::new(
-            format!("limits.{part_key}"),
-            format!("{part} is more than limits.{whole_key}, {whole}"),
-            format!("raise {whole_key}, or use at most {whole}"),
-        ))
     };
     part_of(
         "connections_per_next_hop_max",
         limits.connections_per_next_hop_max,
         "next_hop_connections_max",
         limits.next_hop_connections_max,
-    )?;
+    );
     part_of(
         "idle_per_next_hop_max",
         limits.idle_per_next_hop_max,
         "connections_per_next_hop_max",
         limits.connections_per_next_hop_max,
-    )?;
+    );
     part_of(
         "connections_ahead",
         limits.connections_ahead,
         "idle_per_next_hop_max",
         limits.idle_per_next_hop_max,
-    )?;
+    );
     part_of(
         "idle_next_hop_connections_max",
         limits.idle_next_hop_connections_max,
         "next_hop_connections_max",
         limits.next_hop_connections_max,
-    )
+    );
 }

@@ -2,6 +2,7 @@
 
 use crate::config::setting::Setting;
 use crate::config::setting::invalid::Invalid;
+use crate::config::setting::mistakes::Mistakes;
 use crate::config::values::text::{Form, choice};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -114,35 +115,42 @@ impl Form for SocketAddr {
 }
 
 /// Refuses no listener at all, and two that cannot both be bound (`admin` included).
-pub(super) fn check(listeners: &[Listener], admin: Option<SocketAddr>) -> Result<(), Invalid> {
+pub(super) fn check(listeners: &[Listener], admin: Option<SocketAddr>, mistakes: &mut Mistakes) {
     if listeners.is_empty() {
-        return Err(Invalid::new(
+        mistakes.note(Err(Invalid::new(
             "listener",
             "there is no listener",
             "remove the line for the default, or add a [[listener]] table",
+        )));
+    }
+    for index in 0..listeners.len() {
+        mistakes.note(check_address(listeners, index, admin));
+    }
+}
+
+fn check_address(
+    listeners: &[Listener],
+    index: usize,
+    admin: Option<SocketAddr>,
+) -> Result<(), Invalid> {
+    let address = listeners[index].address;
+    let mut earlier = listeners[..index].iter();
+    if let Some(earlier) = earlier.find(|earlier| overlap(earlier.address, address)) {
+        return Err(Invalid::new(
+            format!("listener[{index}].address"),
+            format!(
+                "{address} is already taken by the listener on {}",
+                earlier.address
+            ),
+            "give each listener an address and port of its own",
         ));
     }
-    for (index, listener) in listeners.iter().enumerate() {
-        if let Some(earlier) = listeners[..index]
-            .iter()
-            .find(|earlier| overlap(earlier.address, listener.address))
-        {
-            return Err(Invalid::new(
-                format!("listener[{index}].address"),
-                format!(
-                    "{} is already taken by the listener on {}",
-                    listener.address, earlier.address
-                ),
-                "give each listener an address and port of its own",
-            ));
-        }
-        if admin.is_some_and(|admin| overlap(admin, listener.address)) {
-            return Err(Invalid::new(
-                "admin.address",
-                format!("the listener on {} already takes it", listener.address),
-                "give admin a port of its own, or set admin.address to \"off\"",
-            ));
-        }
+    if admin.is_some_and(|admin| overlap(admin, address)) {
+        return Err(Invalid::new(
+            "admin.address",
+            format!("the listener on {address} already takes it"),
+            "give admin a port of its own, or set admin.address to \"off\"",
+        ));
     }
     Ok(())
 }

@@ -48,6 +48,7 @@ pub use rule::{
 };
 pub use setting::Setting;
 pub use setting::invalid::Invalid;
+pub use setting::mistakes::{MISTAKES_MAX, Mistakes};
 pub use values::address::{AdminAddress, DnsServer, parse_address};
 pub use values::byte_size::ByteSize;
 pub use values::cidr::Cidr;
@@ -130,36 +131,58 @@ impl Config {
     ///
     /// [`Invalid`] with the key, the reason and what to do.
     pub fn validate(&self) -> Result<(), Invalid> {
-        setting::check_range("workers", &self.workers, &0, &WORKERS_MAX)?;
-        self.cluster.check_ranges()?;
-        self.admin.check_ranges()?;
-        self.cache.check_ranges()?;
-        self.disk.check_ranges()?;
-        self.fetch.check_ranges()?;
-        self.limits.check_ranges()?;
-        self.access.check_ranges()?;
-        self.login.check_ranges()?;
-        self.forwarded.check_ranges()?;
-        self.dns.check_ranges()?;
-        self.log.check_ranges()?;
-        listener::check(&self.listeners, self.admin.address.socket())?;
-        self.check_modes()?;
-        admin::check(&self.admin)?;
+        self.mistakes().first()
+    }
+
+    /// All values outside their range, and contradictions. Of what a check reads in turn, such as
+    /// the lines of one table, it may be the first alone.
+    #[must_use]
+    pub fn mistakes(&self) -> Mistakes {
+        let mut mistakes = self.range_mistakes();
+        listener::check(&self.listeners, self.admin.address.socket(), &mut mistakes);
+        mistakes.note(self.check_modes());
+        mistakes.note(admin::check(&self.admin));
         let own = OwnPlaces::new(&self.listeners, &self.admin.address);
-        route::check(&self.routes, &own)?;
-        parent::check(&self.parents, &self.listeners, &own)?;
-        route::link::check(&self.links, &self.routes, &self.parents)?;
-        module::check(&self.modules)?;
-        rule::check(&self.rules)?;
-        route::cluster::check(&self.cluster, &self.listeners)?;
-        cache::check(&self.cache)?;
-        disk::check(&self.disk)?;
-        fetch::check(&self.fetch)?;
-        limits::check(&self.limits)?;
-        access::check(&self.access, &self.listeners)?;
-        access::login::check(&self.login, &self.listeners)?;
-        access::forwarded::check(&self.forwarded)?;
-        dns::check(&self.dns)
+        route::check(&self.routes, &own, &mut mistakes);
+        parent::check(&self.parents, &self.listeners, &own, &mut mistakes);
+        mistakes.note(route::link::check(&self.links, &self.routes, &self.parents));
+        module::check(&self.modules, &mut mistakes);
+        rule::check(&self.rules, &mut mistakes);
+        mistakes.note(route::cluster::check(&self.cluster, &self.listeners));
+        cache::check(&self.cache, &mut mistakes);
+        disk::check(&self.disk, &mut mistakes);
+        mistakes.note(fetch::check(&self.fetch));
+        limits::check(&self.limits, &mut mistakes);
+        access::check(&self.access, &self.listeners, &mut mistakes);
+        mistakes.note(access::login::check(&self.login, &self.listeners));
+        mistakes.note(access::forwarded::check(&self.forwarded));
+        mistakes.note(dns::check(&self.dns));
+        mistakes
+    }
+
+    /// The values outside their range, of tables that there is one of: mistakes that do not depend
+    /// on any other value.
+    #[must_use]
+    pub fn range_mistakes(&self) -> Mistakes {
+        let mut mistakes = Mistakes::default();
+        mistakes.note(setting::check_range(
+            "workers",
+            &self.workers,
+            &0,
+            &WORKERS_MAX,
+        ));
+        self.cluster.check_ranges(&mut mistakes);
+        self.admin.check_ranges(&mut mistakes);
+        self.cache.check_ranges(&mut mistakes);
+        self.disk.check_ranges(&mut mistakes);
+        self.fetch.check_ranges(&mut mistakes);
+        self.limits.check_ranges(&mut mistakes);
+        self.access.check_ranges(&mut mistakes);
+        self.login.check_ranges(&mut mistakes);
+        self.forwarded.check_ranges(&mut mistakes);
+        self.dns.check_ranges(&mut mistakes);
+        self.log.check_ranges(&mut mistakes);
+        mistakes
     }
 
     /// What a valid configuration is probably not meant to be, in the form of refusals: it is

@@ -2,6 +2,7 @@
 
 use crate::config::route::{HostPattern, PathPrefix};
 use crate::config::setting::invalid::Invalid;
+use crate::config::setting::mistakes::Mistakes;
 use crate::config::setting::{Setting, check_range};
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::module_option::ModuleOption;
@@ -229,32 +230,38 @@ impl Module {
 }
 
 /// Refuses names that are not distinct, and values outside their range.
-pub(super) fn check(modules: &[Module]) -> Result<(), Invalid> {
+pub(super) fn check(modules: &[Module], mistakes: &mut Mistakes) {
     if modules.len() > MODULES_MAX {
-        return Err(Invalid::new(
+        mistakes.note(Err(Invalid::new(
             "module",
             format!("{} modules, more than {MODULES_MAX}", modules.len()),
             "remove some",
-        ));
+        )));
     }
     let mut names = Names::new(KIND);
     for (index, module) in modules.iter().enumerate() {
         let key = |name: &str| format!("module[{index}].{name}");
-        names.add(&key("name"), &module.name)?;
-        check_range(
-            &key("deadline"),
-            &module.deadline,
-            &DEADLINES[0],
-            &DEADLINES[1],
-        )?;
-        check_range(&key("hold"), &module.hold, &HOLDS[0], &HOLDS[1])?;
-        check_range(&key("wait"), &module.wait, &WAITS[0], &WAITS[1])?;
-        check_range(
+        let [least, most] = &DEADLINES;
+        mistakes.note(names.add(&key("name"), &module.name));
+        mistakes.note(check_range(&key("deadline"), &module.deadline, least, most));
+        mistakes.note(check_range(
+            &key("hold"),
+            &module.hold,
+            &HOLDS[0],
+            &HOLDS[1],
+        ));
+        mistakes.note(check_range(
+            &key("wait"),
+            &module.wait,
+            &WAITS[0],
+            &WAITS[1],
+        ));
+        let requests = &module.requests_max;
+        mistakes.note(check_range(
             &key("requests_max"),
-            &module.requests_max,
+            requests,
             &0,
             &REQUESTS_MAX,
-        )?;
+        ));
     }
-    Ok(())
 }

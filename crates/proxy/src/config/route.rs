@@ -13,6 +13,7 @@ use crate::config::listener::Listener;
 use crate::config::route::probe::Probe;
 use crate::config::setting::Setting;
 use crate::config::setting::invalid::Invalid;
+use crate::config::setting::mistakes::Mistakes;
 use crate::config::values::address::AdminAddress;
 use crate::config::values::host::Host;
 use crate::config::values::next_hop_url::NextHopUrl;
@@ -221,7 +222,12 @@ impl OwnPlaces {
     }
 
     /// Refuses a next hop at one of them; `key` is where it stands, `hint` what to do.
-    fn check(&self, key: &str, hop: &NextHopUrl, hint: &str) -> Result<(), Invalid> {
+    fn check(
+        &self,
+        key: impl FnOnce() -> String,
+        hop: &NextHopUrl,
+        hint: &str,
+    ) -> Result<(), Invalid> {
         let what = if leads_back(hop, &self.listeners) {
             "a listener of this proxy: requests would go round"
         } else if leads_back(hop, &self.admin) {
@@ -229,42 +235,48 @@ impl OwnPlaces {
         } else {
             return Ok(());
         };
-        Err(Invalid::new(key, format!("{hop} is {what}"), hint))
+        Err(Invalid::new(key(), format!("{hop} is {what}"), hint))
     }
 }
 
 /// Refuses routes that lead nowhere, twice to the same requests, or back to a listener.
-pub(super) fn check(routes: &[Route], own: &OwnPlaces) -> Result<(), Invalid> {
+pub(super) fn check(routes: &[Route], own: &OwnPlaces, mistakes: &mut Mistakes) {
     let mut seen = BTreeSet::new();
     for (index, route) in routes.iter().enumerate() {
-        if route.next_hops.is_empty() {
-            return Err(Invalid::new(
-                format!("route[{index}].next_hops"),
-                "the list is empty",
-                "name at least one, such as [\"http://10.0.0.1:8080\"]",
-            ));
-        }
-        if !seen.insert((&route.host, &route.path)) {
-            return Err(Invalid::new(
-                format!("route[{index}]"),
-                format!(
-                    "an earlier route has the same host and path ({})",
-                    describe(route)
-                ),
-                "put the next hops of both into one route",
-            ));
-        }
-        balancing::check(index, route)?;
+        let is_new = seen.insert((&route.host, &route.path));
+        mistakes.note(check_scope(index, route, is_new));
+        mistakes.note(balancing::check(index, route));
         if let Some(probe) = &route.probe {
-            probe.check(index)?;
+            mistakes.note(probe.check(index));
         }
         if let Some(read_ahead) = route.read_ahead {
-            read_ahead.check(&format!("route[{index}].read_ahead"))?;
+            mistakes.note(read_ahead.check(&format!("route[{index}].read_ahead")));
         }
         for (place, hop) in route.next_hops.iter().enumerate() {
-            let key = format!("route[{index}].next_hops[{place}]");
-            own.check(&key, hop, "name the origin here, not the proxy")?;
+            let key = || format!("route[{index}].next_hops[{place}]");
+            mistakes.note(own.check(key, hop, "name the origin here, not the proxy"));
         }
+    }
+}
+
+/// Refuses a route that leads nowhere, and one for the requests of an earlier one.
+fn check_scope(index: usize, route: &Route, is_new: bool) -> Result<(), Invalid> {
+    if route.next_hops.is_empty() {
+        return Err(Invalid::new(
+            format!("route[{index}].next_hops"),
+            "the list is empty",
+            "name at least one, such as [\"http://10.0.0.1:8080\"]",
+        ));
+    }
+    if !is_new {
+        return Err(Invalid::new(
+            format!("route[{index}]"),
+            format!(
+                "an earlier route has the same host and path ({})",
+                describe(route)
+            ),
+            "put the next hops of both into one route",
+        ));
     }
     Ok(())
 }

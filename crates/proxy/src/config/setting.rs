@@ -2,6 +2,7 @@
 //! struct, the range check and the reference page (`weir settings`) are made from it.
 
 pub(super) mod invalid;
+pub(super) mod mistakes;
 
 use super::values::text::Form;
 use invalid::Invalid;
@@ -110,14 +111,15 @@ macro_rules! table {
         }
 
         impl $Table {
-            /// Refuses the first value outside its range.
-            pub(in crate::config) fn check_ranges(&self) -> Result<(), $crate::config::Invalid> {
+            /// Refuses values outside their ranges.
+            pub(in crate::config) fn check_ranges(&self, mistakes: &mut $crate::config::Mistakes) {
                 $( $(
-                    $crate::config::setting::check_range(
+                    mistakes.note($crate::config::setting::check_range(
                         concat!($table, ".", stringify!($name)), &self.$name, &$minimum, &$maximum,
-                    )?;
+                    ));
                 )? )+
-                Ok(())
+                // a table may have no range
+                let _ = mistakes;
             }
 
             /// This table's part of the reference page.

@@ -155,6 +155,45 @@ fn value_one_step_outside_its_range_is_refused() {
 }
 
 #[test]
+fn all_mistakes_are_found_and_not_the_first_alone() {
+    let mut config = Config {
+        workers: 1025,
+        ..Config::default()
+    };
+    config.limits.connect = Span::ZERO;
+    gateway(
+        &mut config,
+        vec![
+            route(None, "/", &["http://127.0.0.1:8080"]),
+            route(None, "/", &[]),
+        ],
+    );
+    config.rules = serde_json::from_str(
+        r#"[{}, {"rate": "1B/s", "name": "a b"}, {"deny": ""}, {"preset": "packages"}]"#,
+    )
+    .unwrap();
+    let mistakes = config.mistakes();
+    let keys: Vec<&str> = mistakes
+        .described()
+        .iter()
+        .map(|it| &*it.key_path)
+        .collect();
+    let expected = [
+        "workers",
+        "limits.connect",
+        "route[0].next_hops[0]",
+        "route[1].next_hops",
+        "rule[1].rate",
+        "rule[1].name",
+        "rule[0]",
+        "rule[2].deny",
+        "rule[3].preset",
+    ];
+    assert_eq!(keys, expected);
+    assert_eq!(mistakes.more(), 0);
+}
+
+#[test]
 fn read_ahead_limit_outside_its_range_is_refused() {
     let read_ahead = |text: &str, expected: Option<()>| {
         let read_ahead: ReadAhead = text.parse().unwrap();

@@ -1,6 +1,10 @@
 use super::*;
 use crate::route::Scope;
-use crate::rule::{Actions, IgnoredDirective, Message, parse_fields};
+use crate::rule::{
+    Actions, DENY_BYTES_MAX, IgnoredDirective, Message, PATTERNS_MAX, RULES_MAX, STARS_MAX,
+    StatusPattern, parse_fields,
+};
+use core::fmt;
 
 /// Cases for the naive model.
 const CASES: u32 = 100_000;

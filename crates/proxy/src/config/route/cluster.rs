@@ -8,6 +8,7 @@ use crate::config::route::own_member::{Mismatch, mismatch};
 use crate::config::setting::Setting;
 use crate::config::setting::check_range;
 use crate::config::setting::invalid::Invalid;
+use crate::config::setting::mistakes::Mistakes;
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::next_hop_url::NextHopUrl;
 use crate::config::values::time::span::Span;
@@ -363,26 +364,34 @@ impl Cluster {
         }
     }
 
-    pub(in crate::config) fn check_ranges(&self) -> Result<(), Invalid> {
-        check_range("cluster.weight", &self.weight, &1, &u16::MAX)?;
+    pub(in crate::config) fn check_ranges(&self, mistakes: &mut Mistakes) {
+        mistakes.note(check_range("cluster.weight", &self.weight, &1, &u16::MAX));
         let [shortest, longest] = &JOIN_TIMES;
-        check_range("cluster.join_time", &self.join_time, shortest, longest)?;
+        let time = &self.join_time;
+        mistakes.note(check_range("cluster.join_time", time, shortest, longest));
         let [shortest, longest] = &PEER_TIMEOUTS;
-        check_range(
-            "cluster.peer_timeout",
-            &self.peer_timeout,
-            shortest,
-            longest,
-        )?;
+        let time = &self.peer_timeout;
+        mistakes.note(check_range("cluster.peer_timeout", time, shortest, longest));
         let [shortest, longest] = &STATE_INTERVALS;
         let interval = &self.state_interval;
-        check_range("cluster.state_interval", interval, shortest, longest)?;
+        mistakes.note(check_range(
+            "cluster.state_interval",
+            interval,
+            shortest,
+            longest,
+        ));
         let [shortest, longest] = &DIGEST_INTERVALS;
         let interval = &self.digest_interval;
-        check_range("cluster.digest_interval", interval, shortest, longest)?;
+        mistakes.note(check_range(
+            "cluster.digest_interval",
+            interval,
+            shortest,
+            longest,
+        ));
         let [least, most] = &DIGEST_MEMORIES;
-        check_range("cluster.digest_memory", &self.digest_memory, least, most)?;
-        self.constants().check(|key| format!("cluster.{key}"))
+        let memory = &self.digest_memory;
+        mistakes.note(check_range("cluster.digest_memory", memory, least, most));
+        mistakes.note(self.constants().check(|key| format!("cluster.{key}")));
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::config::listener::{Listener, ListenerKind};
 use crate::config::route::{HostPattern, OwnPlaces, PathPrefix};
 use crate::config::setting::invalid::Invalid;
+use crate::config::setting::mistakes::Mistakes;
 use crate::config::setting::{Setting, check_range};
 use crate::config::values::next_hop_url::NextHopUrl;
 use crate::config::values::text::choice;
@@ -257,35 +258,36 @@ pub(in crate::config) fn check(
     all: &[Parent],
     listeners: &[Listener],
     own: &OwnPlaces,
-) -> Result<(), Invalid> {
+    mistakes: &mut Mistakes,
+) {
     let takes = |listener: &Listener| listener.mode != ListenerKind::Gateway;
     if !all.is_empty() && !listeners.iter().any(takes) {
-        return Err(Invalid::new(
+        mistakes.note(Err(Invalid::new(
             "parent[0]",
             "there are parents and no listener uses them: all are gateways",
             "set mode = \"forward\" on a listener, or name the next hops in a [[route]] table",
-        ));
+        )));
     }
     let mut seen = BTreeSet::new();
     for (index, parent) in all.iter().enumerate() {
-        check_one(index, parent)?;
+        mistakes.note(check_one(index, parent));
         let Some(url) = &parent.url else { continue };
         let key = || format!("parent[{index}].url");
         if !seen.insert((parent.scope(), url)) {
-            return Err(Invalid::new(
+            mistakes.note(Err(Invalid::new(
                 key(),
                 format!("{url} is in an earlier table for the same host and path"),
                 "name it once, with a larger `weight`",
-            ));
+            )));
         }
-        own.check(&key(), url, "name another proxy here")?;
+        mistakes.note(own.check(key, url, "name another proxy here"));
     }
     for kind in ParentKind::ALL {
         for scope in scopes(all, kind) {
-            check_scope(all, &scope)?;
+            mistakes.note(check_scope(all, &scope));
         }
     }
-    check_never(all)
+    mistakes.note(check_never(all));
 }
 
 fn check_one(index: usize, parent: &Parent) -> Result<(), Invalid> {

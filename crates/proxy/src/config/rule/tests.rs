@@ -197,10 +197,14 @@ fn value_that_no_matcher_has_is_refused_with_its_form() {
     );
     check(r#"{"lifetime": {"most": "1h"}}"#, "unknown field `most`");
     check(
+        r#"{"lifetime": "1h"}"#,
+        r#"did you mean `{ default = "1h" }`?"#,
+    );
+    check(
         r#"{"ignore": ["request no-store"]}"#,
         "expected one of `request no-cache`",
     );
-    check(r#"{"rate": "1MB/s"}"#, "did you mean `1MiB`?");
+    check(r#"{"rate": "1MB/s"}"#, "did you mean `1MiB/s`?");
     check(
         r#"{"rate": "1MiB"}"#,
         "a size and `/s` are expected, or `off`",

@@ -2,6 +2,7 @@
 
 use crate::config::listener::Mode;
 use crate::config::route::HostPattern;
+use crate::config::setting::invalid::Invalid;
 use crate::config::values::address::parse_address;
 use crate::config::values::rate::Rate;
 use crate::config::values::text::{BadValue, Form, choice, text_value};
@@ -9,8 +10,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use weir_extend::FieldRule;
 use weir_policy::rule::{
-    CodingName, IgnoredDirective, LanguageTag, ListenerPattern, PathPattern, Preset, QueryName,
-    StatusPattern, TypePattern,
+    ByteRate, CodingName, IgnoredDirective, LanguageTag, ListenerPattern, PathPattern, Preset,
+    QueryName, RuleRate, StatusPattern, TypePattern,
 };
 use weir_semantics::Method;
 
@@ -141,6 +142,17 @@ of_policy! {
 pub struct ClientRate(pub(super) Option<Rate>);
 
 const OFF: &str = "off";
+
+impl ClientRate {
+    pub(super) fn check(self, key: &str) -> Result<(), Invalid> {
+        self.0.map_or(Ok(()), |rate| rate.check(key))
+    }
+
+    pub(super) fn rate(self) -> RuleRate {
+        let rate = self.0.and_then(|rate| ByteRate::new(rate.bytes_s()));
+        rate.map_or(RuleRate::Off, RuleRate::Limited)
+    }
+}
 
 impl std::str::FromStr for ClientRate {
     type Err = BadValue;

@@ -37,8 +37,17 @@ impl std::str::FromStr for Rate {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
+        if let Some(bits) = BitRate::find(text) {
+            return Err(bits.refusal(text));
+        }
         match text.strip_suffix("/s").filter(|size| !size.is_empty()) {
-            Some(size) => size.parse().map(Self),
+            Some(size) => size
+                .parse()
+                .map(Self)
+                .map_err(|refusal: BadValue| BadValue {
+                    suggestion: refusal.suggestion.map(|size| format!("{size}/s")),
+                    ..refusal
+                }),
             None => {
                 let problem = format!("`{text}` is no rate: a size and `/s` are expected");
                 Err(BadValue::new(problem).suggesting("500KiB/s"))
@@ -46,6 +55,53 @@ impl std::str::FromStr for Rate {
         }
     }
 }
+
+/// A rate in bits, as providers of links write it. It is refused: one that is taken for bytes is
+/// wrong by a factor of eight.
+struct BitRate {
+    /// Bits a second; `None` where the number is not a whole one that fits.
+    bits_s: Option<u64>,
+}
+
+impl BitRate {
+    /// Of `text`, if it is one.
+    fn find(text: &str) -> Option<Self> {
+        let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ','));
+        let (number, unit) = text.split_at(end?);
+        // `MBps` is bytes
+        let unit = Some(unit.trim()).filter(|unit| !unit.contains("Bps"))?;
+        let unit = unit.to_ascii_lowercase();
+        let prefix = BIT_UNITS.iter().find_map(|name| unit.strip_suffix(name))?;
+        let scale = match prefix.trim_end() {
+            "" => 1,
+            "k" | "kilo" => 1000,
+            "m" | "mega" => 1_000_000,
+            "g" | "giga" => 1_000_000_000,
+            _ => return None,
+        };
+        let number = number.parse::<u64>().ok();
+        Some(Self {
+            bits_s: number.and_then(|number| number.checked_mul(scale)),
+        })
+    }
+
+    /// Whole KiB or MiB, and no more than was meant.
+    fn refusal(&self, text: &str) -> BadValue {
+        let refusal = BadValue::new(format!(
+            "`{text}` is a rate in bits: bytes a second are expected, an eighth of it"
+        ));
+        let Some(bytes_s) = self.bits_s.map(|bits_s| bits_s / 8) else {
+            return refusal.suggesting("128KiB/s");
+        };
+        let unit_bits = [20, 10, 0].into_iter().find(|bits| bytes_s >> bits >= 16);
+        let unit_bits = unit_bits.unwrap_or(0);
+        let rounded = ByteSize::from_bytes(bytes_s >> unit_bits << unit_bits);
+        refusal.suggesting(Rate(rounded).to_string())
+    }
+}
+
+/// How bits a second are written, in lower case and without what multiplies them.
+const BIT_UNITS: [&str; 4] = ["bits/s", "bit/s", "bps", "bit"];
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,6 +118,24 @@ text_value!(Rate);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rate_in_bits_is_refused_with_the_rate_in_bytes() {
+        for (text, suggested) in [
+            ("1 Mbit/s", "122KiB/s"),
+            ("100Mbit/s", "12207KiB/s"),
+            ("1000 Mbps", "119MiB/s"),
+            ("1 GBit/s", "119MiB/s"),
+            ("64 kbit/s", "8000B/s"),
+            ("2.5 Mbit/s", "128KiB/s"),
+            ("1MB/s", "1MiB/s"),
+        ] {
+            let refusal = text.parse::<Rate>().expect_err(text);
+            assert_eq!(refusal.suggestion.as_deref(), Some(suggested), "{text}");
+            let is_in_bits = refusal.problem.contains("is a rate in bits");
+            assert_eq!(is_in_bits, text != "1MB/s", "{refusal}");
+        }
+    }
 
     #[test]
     fn rate_is_a_size_a_second_within_its_range() {

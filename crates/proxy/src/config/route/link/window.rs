@@ -74,6 +74,15 @@ impl std::str::FromStr for DayTimes {
         let times = text.split_once('-');
         let times = times.and_then(|(begin, end)| Some((minutes(begin)?, minutes(end)?)));
         let Some((begin_min, end_min)) = times else {
+            if let Some((times, zone)) = text.split_once(' ')
+                && times.parse::<Self>().is_ok()
+            {
+                return Err(BadValue::new(format!(
+                    "`{text}` is no time window: the time zone is that of the link, `time_zone = \"{}\"`",
+                    zone.trim().escape_debug()
+                ))
+                .suggesting(times));
+            }
             return Err(BadValue::new(format!(
                 "`{text}` is no time window: two times of the day are expected, such as `22:00-06:00`"
             )));
