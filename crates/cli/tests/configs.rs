@@ -86,6 +86,24 @@ fn examples_of_the_documents_are_valid_configurations() {
 }
 
 #[test]
+fn quota_without_a_place_for_what_is_spent_is_refused_at_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |disk: bool, state_file: &str, expected: &str| {
+        let text = format!(
+            "[disk]\nenabled = {disk}\ndirectories = [{{ path = {:?} }}]\n\n[[link]]\nname = \"a\"\nquota = \"1GiB\"\nperiod = \"month\"\n{state_file}",
+            folder.path().join("store")
+        );
+        std::fs::write(folder.path().join("weir.toml"), text).unwrap();
+        let said = whole(&weir(folder.path(), &["check", "weir.toml"]));
+        assert!(said.starts_with(expected), "{said}");
+    };
+    check(true, "", "exit 0\n");
+    check(false, "state_file = \"/var/lib/weir/a\"\n", "exit 0\n");
+    let refused = "exit 2\n--- stdout\n--- stderr\nerror: cannot use config `weir.toml`\n  caused by: weir.toml:7:9: `link[0].quota`: there is no place for what is spent: no store on disk, and no directory of a service (`STATE_DIRECTORY`)\n";
+    check(false, "", refused);
+}
+
+#[test]
 fn unreadable_or_non_utf8_config_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let junk: Vec<u8> = (0..4096_u32)

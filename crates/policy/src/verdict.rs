@@ -296,7 +296,7 @@ impl Handling {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Hit(_) => "hit",
+            Self::Hit(_) | Self::StaleInstead(StaleReason::LinkSpent) => "hit",
             Self::Forward(fwd) => fwd.as_str(),
             Self::Collapsed(_) => "collapsed",
             Self::StaleInstead(_) => "stale",

@@ -100,7 +100,7 @@ fn spent_link_has_stale_responses_served_where_its_setting_permits_that() {
         ));
     };
     let stale = "serve age=160
-         = stale link-spent ttl=-100";
+         = hit link-spent ttl=-100";
     let refused = "answer link-spent
          = refused link-spent";
     asked(160, "max-age=60", "link-spent-stale", stale);

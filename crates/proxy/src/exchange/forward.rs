@@ -585,7 +585,11 @@ pub(crate) async fn fail(
     let mut commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
     if let (Some(Command::Serve(serving)), Some(stored)) = (commands.first(), stored) {
         if let Ok(ready) = stored::ready(stream, exchange, &stored).await {
-            exchange.log.failed(reason.error.as_str());
+            match &reason.spent {
+                // it is served as the setting of the link has it, and nothing failed
+                Some(spent) => exchange.log.kept_from(spent.link.name()),
+                None => exchange.log.failed(reason.error.as_str()),
+            }
             return stored::send_stored(stream, exchange, &stored, serving, ready).await;
         }
         forget_stored(exchange, &stored);

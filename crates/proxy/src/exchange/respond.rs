@@ -66,6 +66,9 @@ pub(crate) async fn respond(
         exchange.run_hooks().await;
     }
     exchange.log.failed(answer.reason.error.as_str());
+    if let Some(spent) = &answer.reason.spent {
+        exchange.log.kept_from(spent.link.name());
+    }
     let content = match form {
         ContentForm::None => "",
         _ => &content,

@@ -95,7 +95,7 @@ pub(crate) struct RequestLog {
     pub(super) status: u16,
     /// The next hop, if the request was forwarded.
     pub(super) next_hop: Option<SocketAddr>,
-    /// The link that it is behind.
+    /// The link that it is behind, or whose spent quota kept the request from it.
     pub(super) link: Option<Arc<str>>,
     /// What it is, if it is a parent or sibling.
     pub(crate) proxy: Option<LoggedProxy>,
@@ -296,6 +296,11 @@ impl RequestLog {
         self.link = next_hop.link.cloned();
         self.reach(Phase::Forward);
         self.detail(|details| details.connected(next_hop));
+    }
+
+    /// The spent quota of this link keeps the request from its next hop.
+    pub(crate) fn kept_from(&mut self, link: &Arc<str>) {
+        self.link = Some(Arc::clone(link));
     }
 
     /// The node that was asked in the place of the busy disk of this one did not answer with it:

@@ -3,13 +3,14 @@
 use crate::settings::Settings;
 use weir_measure::{Joined, NotStored as Label, RequestPhase, Source, Verdict as Word};
 use weir_policy::catalog::Refusal;
+use weir_policy::verdict::StaleReason;
 use weir_policy::{Handling, Hit, NotStored, Phase, RefuseReason, Verdict};
 use weir_semantics::{CacheStatus, Fwd, NotStorable};
 
 /// The verdict's word.
 pub(crate) fn word(verdict: &Verdict) -> Word {
     match verdict.handling {
-        Handling::Hit(_) => Word::Hit,
+        Handling::Hit(_) | Handling::StaleInstead(StaleReason::LinkSpent) => Word::Hit,
         Handling::Collapsed(_) => Word::Collapsed,
         Handling::Forward(Fwd::Bypass) => Word::Bypass,
         Handling::Forward(Fwd::Method) => Word::Method,
@@ -82,7 +83,7 @@ pub(crate) const fn phase_label(phase: Phase) -> RequestPhase {
 /// The source of the response.
 pub(crate) fn source(verdict: &Verdict) -> Source {
     match verdict.handling {
-        Handling::Hit(_) => Source::Store,
+        Handling::Hit(_) | Handling::StaleInstead(StaleReason::LinkSpent) => Source::Store,
         Handling::StaleInstead(_)
         | Handling::Forward(_)
         | Handling::Collapsed(_)

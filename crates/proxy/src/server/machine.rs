@@ -2,11 +2,13 @@
 //! names can be used.
 
 use crate::admin::Token;
-use crate::config::{Config, Invalid, MembersSource, TokenFile};
+use crate::config::{Config, Invalid, Link, MembersSource, TokenFile};
 use crate::server::advice;
-use crate::server::disk_tier::own_bytes;
+use crate::server::disk_tier::{default_disk_path, own_bytes};
+use crate::server::history_place;
 use crate::server::run::{read_client_logins, read_login, worker_count};
 use crate::server::secret_file::SecretFile;
+use crate::worker::links::{NO_PLACE, place_hint};
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,7 +46,27 @@ pub fn check_machine(config: &Config) -> Result<(), Invalid> {
         open_files_max: getrlimit(Resource::Nofile).maximum,
     };
     machine.check(config, worker_count(config) as u64)?;
-    check_disks(config)
+    check_disks(config)?;
+    check_link_places(config)
+}
+
+/// Refuses the quota of a link where there is no place for the file of what it has spent.
+fn check_link_places(config: &Config) -> Result<(), Invalid> {
+    let is_lacking = |link: &Link| link.quota.is_some() && link.state_file.is_none();
+    let Some(index) = config.links.iter().position(is_lacking) else {
+        return Ok(());
+    };
+    let of_config = config.disk.directories.first().map(|it| it.path.clone());
+    let is_on_disk = config.disk.enabled && config.cache.enabled;
+    let store = of_config.or_else(default_disk_path).filter(|_| is_on_disk);
+    if history_place::automatic_directory(store.as_deref()).is_some() {
+        return Ok(());
+    }
+    Err(Invalid::new(
+        format!("link[{index}].quota"),
+        NO_PLACE,
+        place_hint(index),
+    ))
 }
 
 impl Machine {

@@ -2,13 +2,14 @@
 //! their quota.
 
 use crate::support::{PATIENCE, Response, ScriptedOrigin, Setup};
+use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
 use tempfile::TempDir;
 use weir_measure::live::LinkRow;
 use weir_measure::{Aborted, Metric};
 use weir_policy::fetch::AbortKind;
-use weir_proxy::config::{Config, Span};
+use weir_proxy::config::{Config, LogFormat, LogTarget, Span};
 
 /// A quota for tests, bytes.
 const QUOTA: usize = 1 << 20;
@@ -281,6 +282,51 @@ fn spent_quota_with_stale_serves_what_is_stale_within_its_limit() {
 }
 
 #[test]
+fn request_that_a_spent_quota_refuses_is_a_miss_and_a_stale_response_in_its_place_is_none() {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("access.log");
+    let more = r#", "when_spent": "stale", "stale_for": "1h""#;
+    let setup = Setup::gateway_with(|config| {
+        linked(&quota(folder.path(), more))(config);
+        config.log.access = LogTarget::File(log.clone());
+        config.log.format = LogFormat::Json;
+    });
+    setup.fetch("/page", &page("Cache-Control: max-age=60\r\n", 1000));
+    spend(&setup);
+    setup.proxy.clock.advance_ms(61_000);
+    assert_eq!(ask(&setup, "/page").status(), 200);
+    assert_eq!(ask(&setup, "/other").status(), 429);
+    setup.proxy.turn();
+    let misses = setup
+        .proxy
+        .control()
+        .misses()
+        .expect("they are kept")
+        .misses;
+    let miss = |url: &str| {
+        let mut of_url = misses.iter().filter(|miss| miss.url.ends_with(url));
+        let first = of_url.next().map(|miss| (miss.why.as_str(), miss.status));
+        (first, of_url.count())
+    };
+    assert_eq!(miss("/other"), (Some(("refused", 429)), 0));
+    // it was one when it was fetched
+    assert_eq!(miss("/page"), (Some(("uri-miss", 200)), 0));
+    drop(setup);
+    let text = std::fs::read_to_string(log).expect("a log");
+    let lines = text.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        ["verdict", "detail", "status", "link", "error"].map(|name| line[name].clone())
+    });
+    let is_of_link = |line: &[Value; 5]| line[0] == "hit" || line[2] == 429;
+    let lines: Vec<_> = lines.filter(is_of_link).collect();
+    let expected = [
+        json!(["hit", "link-spent", 200, "a", null]),
+        json!(["refused", "link-spent", 429, "a", "http_request_denied"]),
+    ];
+    assert_eq!(json!(lines), json!(expected));
+}
+
+#[test]
 fn spent_quota_with_slow_fetches_on() {
     let folder = TempDir::new().unwrap();
     let more = r#", "when_spent": "slow", "slow_rate": "1MiB/s""#;
@@ -423,7 +469,7 @@ fn quota_without_a_place_to_keep_it_is_refused_at_the_start() {
     let why = refused.err().and_then(|why| why.downcast::<String>().ok());
     let why = why.expect("it is refused");
     for part in [
-        "there is no store on disk, and no directory of a service",
+        "no store on disk, and no directory of a service",
         "name a file with `link[0].state_file`",
     ] {
         assert!(why.contains(part), "{why}");

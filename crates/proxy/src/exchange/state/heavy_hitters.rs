@@ -8,6 +8,7 @@ use crate::log::top::{MissFacts, TargetName, Weights};
 use crate::log::words;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_measure::Verdict;
+use weir_policy::verdict::StaleReason;
 use weir_policy::{Handling, NotStored, RefuseReason, Storing};
 use weir_semantics::Method;
 
@@ -20,10 +21,12 @@ impl RequestState {
             return;
         }
         let verdict = self.tx.verdict();
-        let is_miss = matches!(
-            verdict.handling,
-            Handling::Forward(_) | Handling::StaleInstead(_)
-        ) || has_no_next_hop(verdict);
+        let is_miss = match verdict.handling {
+            // nothing was forwarded
+            Handling::StaleInstead(StaleReason::LinkSpent) => false,
+            Handling::Forward(_) | Handling::StaleInstead(_) => true,
+            _ => was_kept_from_next_hops(verdict),
+        };
         let log = &self.log;
         let client = facts.peer.ip();
         let miss = is_miss.then(|| MissFacts {
@@ -90,7 +93,7 @@ impl RequestState {
         let request = &self.request;
         let verdict = self.tx.verdict();
         let is_refused = matches!(words::word(verdict), Verdict::Invalid | Verdict::Refused);
-        if is_refused && !has_no_next_hop(verdict) {
+        if is_refused && !was_kept_from_next_hops(verdict) {
             return None;
         }
         let path = (request.method != Method::Connect).then(|| request.path_and_query());
@@ -98,11 +101,14 @@ impl RequestState {
     }
 }
 
-/// Whether it was to be forwarded, and its next hop could not be used.
-fn has_no_next_hop(verdict: &weir_policy::Verdict) -> bool {
-    let reason = RefuseReason::NextHop;
-    let validated = RefuseReason::MustRevalidate;
-    matches!(verdict.handling, Handling::Refused(why) if why == reason || why == validated)
+/// Whether it was to be forwarded, and no next hop could be used for it.
+const fn was_kept_from_next_hops(verdict: &weir_policy::Verdict) -> bool {
+    matches!(
+        verdict.handling,
+        Handling::Refused(
+            RefuseReason::NextHop | RefuseReason::MustRevalidate | RefuseReason::LinkSpent
+        )
+    )
 }
 
 fn unix_ms() -> u64 {

@@ -120,7 +120,7 @@ fields! {
         |entry| entry.log.next_hop.map_or(Value::Absent, Value::Address);
     "next_hop_kind", "`parent` or `sibling`, if the next hop is one.",
         |entry| text(entry.log.proxy.map_or("", LoggedProxy::word).as_bytes());
-    "link", "The link that the next hop is behind: its `link[].name`. Shown if it is behind one.",
+    "link", "The link that the next hop is behind: its `link[].name`. Shown if it is behind one: also if the request was refused, or answered by a stale response, since the link had spent its quota.",
         |entry| text(entry.log.link.as_deref().unwrap_or_default().as_bytes());
     "next_hop_reused", "Not the first request on the next hop's connection. Shown with `next_hop`.",
         |entry| with_next_hop(entry, Value::Truth(entry.log.next_hop_reused));

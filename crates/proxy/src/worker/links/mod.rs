@@ -19,6 +19,14 @@ use weir_policy::budget::{Link, QuotaReport};
 /// How often the writer looks whether a state is to be written though nothing was moved.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
+/// Why a quota cannot be kept.
+pub(crate) const NO_PLACE: &str = "there is no place for what is spent: no store on disk, and no directory of a service (`STATE_DIRECTORY`)";
+
+/// What to do about that, for the link at this place of the configuration.
+pub(crate) fn place_hint(index: usize) -> String {
+    format!("name a file with `link[{index}].state_file`, which is to outlive restarts")
+}
+
 /// The links of a process.
 pub(crate) struct LinkSet {
     clock: Clock,
@@ -178,10 +186,8 @@ impl LinkSet {
         let path = configured.state_file.clone().or_else(automatic);
         path.map(Some).ok_or_else(|| LinkError {
             what: format!("keep what the link `{}` has spent", configured.name),
-            cause: io::Error::other("there is no store on disk, and no directory of a service"),
-            hint: Some(format!(
-                "name a file with `link[{index}].state_file`, which is to outlive restarts"
-            )),
+            cause: io::Error::other(NO_PLACE),
+            hint: Some(place_hint(index)),
             place: None,
         })
     }
