@@ -199,8 +199,8 @@ pub enum StoredError {
     /// Nothing is stored, or not all of the content that is wanted.
     NotStored,
     /// The response is not storable, or the store refuses it: the reason, in the words of
-    /// `Cache-Status`.
-    Refused(&'static str),
+    /// `Cache-Status`, and the status of the response, if a next hop sent it.
+    Refused(&'static str, Option<u16>),
     /// The destination rules forbid the request, or the operator does not permit the change.
     Forbidden,
     /// The module, or all of them, have as many calls under way as they may.
@@ -232,8 +232,14 @@ impl fmt::Display for StoredError {
             Self::BadTarget => "the target or a field of its request is not permitted",
             Self::BadResponse => "the response to store is not valid",
             Self::NotStored => "no such response is stored",
-            Self::Refused(reason) => {
+            Self::Refused(reason, None) => {
                 return write!(f, "the response is not stored ({reason})");
+            }
+            Self::Refused(reason, Some(status)) => {
+                return write!(
+                    f,
+                    "the response, with status {status}, is not stored ({reason})"
+                );
             }
             Self::Forbidden => "the destination or the change is forbidden",
             Self::TooMany => "too many calls about stored responses are under way",

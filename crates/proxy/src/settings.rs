@@ -307,6 +307,18 @@ impl Settings {
         Ok(reports.collect())
     }
 
+    /// The next hops of the route for a target, the one that would be chosen first; none without a
+    /// route. No policy notes it.
+    pub(crate) fn route_hops(&self, now: Now, (host, path): (&str, &str)) -> Vec<HopKey> {
+        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let candidates = routes.candidates(now, host, path);
+        drop(routes);
+        let mut candidates = candidates.map_or_else(|_| Vec::new(), |(_, all)| all);
+        candidates.sort_by_key(|it| it.chosen.is_none());
+        let hops = candidates.iter().map(|it| &self.hops[it.hop.0 as usize]);
+        hops.cloned().collect()
+    }
+
     /// Whole field line for Via on a message that was received in `version` (RFC 9110 §7.6.3).
     pub(crate) fn via_line(&self, version: Version) -> &[u8] {
         self.via_lines[usize::from(version == Version::Http11)].as_bytes()

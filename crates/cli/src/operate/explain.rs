@@ -3,8 +3,8 @@
 use super::client::Method;
 use super::find::{self, AdminFlags};
 use super::stored::push_encoded;
-use super::{ask, send};
-use crate::messages::{Failure, give};
+use super::{ask, refused, reply};
+use crate::messages::{Failure, give, tell};
 use std::net::IpAddr;
 
 /// The flags of `weir explain`.
@@ -36,7 +36,8 @@ pub(crate) struct ExplainFlags {
     #[arg(long, value_name = "ADDR")]
     listener: Option<String>,
 
-    /// Have the response stored first, as a GET of a client without fields would
+    /// Have the response stored first, as a GET of a client without fields would; if it is not
+    /// stored, its status and the reason are printed (with --json to stderr)
     #[arg(long)]
     fetch: bool,
 
@@ -65,15 +66,23 @@ pub(crate) fn explain(flags: &ExplainFlags) -> Result<(), Failure> {
         path.push_str("url=");
         push_encoded(path, &flags.url);
     };
+    let mut fetched = Ok(());
     if flags.fetch {
         let mut path = format!("/stored/fetch?{mode}");
         push_url(&mut path);
-        send(
-            &endpoint,
-            (Method::Post, &path),
-            b"",
-            &format!("cannot fetch `{url}`"),
-        )?;
+        let what = format!("cannot fetch `{url}`");
+        let reply = reply(&endpoint, (Method::Post, &path), b"", &what)?;
+        match reply.status {
+            200 => {}
+            // it came, and the explanation says more
+            NOT_STORED if flags.json => tell(&format!("fetched: {}", reply.body.trim_end())),
+            NOT_STORED => give(&format!("fetched: {}\n\n", reply.body.trim_end()))?,
+            // why it did not come may be seen of the explanation
+            FORBIDDEN | UNREACHABLE | TIMED_OUT => {
+                fetched = Err(refused(&endpoint, &reply, &what));
+            }
+            _ => return Err(refused(&endpoint, &reply, &what)),
+        }
     }
     let mut path = format!("/explain?{mode}");
     if flags.json {
@@ -95,5 +104,15 @@ pub(crate) fn explain(flags: &ExplainFlags) -> Result<(), Failure> {
     }
     push_url(&mut path);
     let what = format!("cannot explain `{url}`");
-    give(&ask(&endpoint, (Method::Get, &path), "", &what)?.body)
+    give(&ask(&endpoint, (Method::Get, &path), "", &what)?.body)?;
+    fetched
 }
+
+/// What the admin interface answers for a response that came and is not stored.
+const NOT_STORED: u16 = 422;
+/// For a destination that rules forbid.
+const FORBIDDEN: u16 = 403;
+/// For a next hop that gave no whole response.
+const UNREACHABLE: u16 = 502;
+/// For one that gave none in time.
+const TIMED_OUT: u16 = 504;

@@ -322,9 +322,13 @@ fn hex(digits: &[u8]) -> Option<u8> {
 fn check(url: &str) -> Result<(), String> {
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+        let shown = url.escape_debug();
+        let advice = match url.contains("://") || url.starts_with('/') || url.is_empty() {
+            true => String::new(),
+            false => format!("; did you mean `http://{shown}`?"),
+        };
         return Err(format!(
-            "`{}` is not an absolute http or https URL",
-            url.escape_debug()
+            "`{shown}` is not an absolute http or https URL{advice}"
         ));
     }
     if let Some((whole, fragment)) = url.split_once('#') {

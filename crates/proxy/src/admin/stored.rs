@@ -361,7 +361,7 @@ pub(super) fn failed(error: StoredError) -> Response {
     let status = match error {
         StoredError::BadTarget | StoredError::BadResponse => StatusCode::BAD_REQUEST,
         StoredError::NotStored => StatusCode::NOT_FOUND,
-        StoredError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        StoredError::Refused(..) => StatusCode::UNPROCESSABLE_ENTITY,
         StoredError::Forbidden | StoredError::LacksRule => StatusCode::FORBIDDEN,
         StoredError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         StoredError::Unreachable => StatusCode::BAD_GATEWAY,

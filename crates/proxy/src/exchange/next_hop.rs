@@ -5,7 +5,7 @@ mod lateral;
 mod proxy_hop;
 pub(crate) mod route_request;
 
-use crate::config::Mode;
+use crate::config::{Direct, Mode};
 use crate::exchange::state::RequestState;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::settings::Settings;
@@ -174,6 +174,33 @@ impl NextHop {
             Self::of_target(exchange, &exchange.worker)?;
         }
         Ok(())
+    }
+
+    /// The next hops that the request could be sent to from here now, the first one first; not the
+    /// other nodes of a cluster, nor siblings, which have responses at best. No policy notes it.
+    pub(crate) fn possible(exchange: &RequestState) -> Vec<HopKey> {
+        let (settings, request) = (&exchange.settings, &exchange.request);
+        let (now, host) = (exchange.worker.now(), request.host.as_str());
+        let path = request.path_and_query();
+        let path = if path == "*" { "/" } else { path };
+        if request.mode == Mode::Gateway {
+            return settings.route_hops(now, (host, path));
+        }
+        let origin = HopKey::new(host, request.port);
+        if settings.hierarchy.is_empty() {
+            return vec![origin];
+        }
+        let direct = settings.hierarchy.direct(host, path);
+        let mut hops = match direct {
+            Direct::Always => Vec::new(),
+            _ => settings.hierarchy.parents_for(now, (host, path)),
+        };
+        match direct {
+            Direct::Never => {}
+            Direct::Fallback => hops.push(origin),
+            Direct::Prefer | Direct::Always => hops.insert(0, origin),
+        }
+        hops
     }
 
     fn of_target(exchange: &RequestState, worker: &Worker) -> Result<Self, Answer> {

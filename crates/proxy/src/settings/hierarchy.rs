@@ -272,6 +272,15 @@ impl Hierarchy {
         all
     }
 
+    /// The parents for a target, the one that would be chosen first. No policy notes it.
+    pub(crate) fn parents_for(&self, now: Now, (host, path): (&str, &str)) -> Vec<HopKey> {
+        let candidates = self.table(ParentKind::Parent).candidates(now, host, path);
+        let mut candidates = candidates.map_or_else(|_| Vec::new(), |(_, all)| all);
+        candidates.sort_by_key(|it| it.chosen.is_none());
+        let hops = candidates.iter().map(|it| self.proxy(it.hop).hop.clone());
+        hops.collect()
+    }
+
     /// What was counted, each URL and kind once.
     pub(crate) fn report(&self) -> Vec<ParentReport> {
         let mut reports: Vec<ParentReport> = Vec::new();

@@ -101,7 +101,7 @@ fn described<T: 'static>(
     Box::pin(async move {
         match call.await {
             Ok(result) => describe(result),
-            Err(StoredError::Refused(why)) => format!("refused: {why}"),
+            Err(StoredError::Refused(why, _)) => format!("refused: {why}"),
             Err(error) => format!("{error:?}"),
         }
     })

@@ -12,6 +12,9 @@ location /strict { add_header Cache-Control 'max-age=3600, no-cache'; return 200
 location /language { add_header Cache-Control max-age=3600; add_header Vary Accept-Language; return 200 x; }
 location /ruled { return 200 x; }
 location /expires { expires 1h; return 200 x; }
+location /never { add_header Cache-Control no-store; return 200 x; }
+location /gone { return 404 x; }
+location /stale { add_header Cache-Control 'public, max-age=0'; add_header ETag 'W/\"a\"'; return 200 x; }
 ";
 
 fn explain(proxy: &Weir, words: &[&str]) -> Value {
@@ -95,6 +98,129 @@ fn explained_request_fares_as_it_was_explained_whatever_it_says() {
             }
         }
     }
+}
+
+/// A link with a quota of 1 MiB, with this value of `when_spent`.
+fn link(when_spent: &str, state_file: &std::path::Path) -> String {
+    let slow_rate = if when_spent == "slow" {
+        r#", slow_rate = "1MiB/s""#
+    } else {
+        ""
+    };
+    format!(
+        r#"[{{ name = "a", quota = "1MiB", period = "month", when_spent = "{when_spent}"{slow_rate}, state_file = {} }}]"#,
+        quoted(state_file)
+    )
+}
+
+#[test]
+fn explained_request_fares_as_it_was_explained_when_a_link_has_spent_its_quota() {
+    let large = format!(
+        "location /large {{ add_header Cache-Control no-store; return 200 {}; }}",
+        "x".repeat(3000)
+    );
+    let nginx = Nginx::start(&format!("{LOCATIONS}{large}"));
+    let folder = tempfile::tempdir().expect("a folder");
+    for when_spent in ["slow", "stored-only", "stale", "refuse"] {
+        let link = link(when_spent, &folder.path().join(when_spent));
+        let proxy = Weir::serve(&Config::forward().set("link", &link));
+        let stored = ["/aged", "/stale", "/strict", "/language"];
+        for path in stored {
+            proxy.get(&nginx.url(path)).expect(200);
+        }
+        let before = explain(&proxy, &[&nginx.url("/new")]);
+        assert!(input(&before, "quota").0, "{before:#}");
+        assert!(input(&before, "when_spent").1.is_empty(), "{before:#}");
+        let is_spent = || input(&explain(&proxy, &[&nginx.url("/new")]), "when_spent").0;
+        // 50 of them are a tenth of the quota at least
+        for _ in 0..10 {
+            for _ in 0..50 {
+                // the last one may be cut
+                let _cut = RawClient::connect(proxy.address()).try_get(&nginx.url("/large"));
+            }
+            if is_spent() {
+                break;
+            }
+        }
+        let explained = explain(&proxy, &[&nginx.url("/new")]);
+        let (is_there, said) = input(&explained, "when_spent");
+        assert!(is_there && said.contains(when_spent), "{explained:#}");
+        assert!(input(&explained, "spent").1.contains("nothing is left"));
+        for path in ["/aged", "/stale", "/strict", "/language", "/new"] {
+            let requests: [&[&str]; 3] = [
+                &[],
+                &["Cache-Control: max-age=0"],
+                &["Cache-Control: only-if-cached"],
+            ];
+            for lines in requests {
+                let url = nginx.url(path);
+                let explained = ask(&proxy, &url, lines);
+                let expected = explained["outcome"]["cache_status"].as_str();
+                let expected = expected.expect("text");
+                let found = cache_status(&proxy, &url, lines);
+                let said = format!("{when_spent} {url} {lines:?}: {explained:#}, {found}");
+                assert_eq!(known(&found), known(expected), "{said}");
+                let is_of_link = |status: &str| status.contains("detail=link-spent");
+                assert_eq!(is_of_link(&found), is_of_link(expected), "{said}");
+                if is_of_link(&found) {
+                    assert_eq!(explained["storing"], Value::Null, "{said}");
+                    assert_ne!(when_spent, "slow", "{said}");
+                }
+            }
+        }
+    }
+}
+
+/// Whether an input of this name is there, and its value.
+fn input(explained: &Value, name: &str) -> (bool, String) {
+    let inputs = explained["inputs"].as_array().expect("inputs");
+    let found = inputs.iter().find(|it| it["name"] == name);
+    let value = found
+        .and_then(|it| it["value"].as_str())
+        .unwrap_or_default();
+    (found.is_some(), value.to_owned())
+}
+
+#[test]
+fn url_that_is_always_a_miss_has_the_reason_and_fetching_it_has_the_status() {
+    let nginx = Nginx::start(LOCATIONS);
+    let proxy = Weir::serve(&Config::forward());
+    let url = nginx.url("/never");
+    for _ in 0..3 {
+        proxy.get(&url).expect(200);
+    }
+    let explained = explain(&proxy, &[&url]);
+    let expected = serde_json::json!({"reason": "response-no-store", "requests": 3, "status": 200});
+    for key in ["reason", "requests", "status"] {
+        assert_eq!(
+            explained["not_stored"][0][key], expected[key],
+            "{explained:#}"
+        );
+    }
+    let text = weir(proxy.folder(), &["explain", &url]);
+    let parts = ["3 recent requests were not stored", "response-no-store"];
+    expect(&text, 0, &parts);
+    for (path, status) in [("/never", "status 200"), ("/gone", "status 404")] {
+        let output = weir(proxy.folder(), &["explain", "--fetch", &nginx.url(path)]);
+        expect(
+            &output,
+            0,
+            &["=> fetched", "fetched: the response, with ", status],
+        );
+    }
+}
+
+#[test]
+fn destination_that_is_denied_is_neither_fetched_nor_stored() {
+    let denied = r#"["127.0.0.0/8"]"#;
+    let proxy = Weir::serve(&Config::guarded().set("access.deny_destinations", denied));
+    let url = "http://127.0.0.9/";
+    let explained = explain(&proxy, &[url]);
+    let status = explained["outcome"]["cache_status"].as_str().expect("text");
+    assert_eq!(known(&cache_status(&proxy, url, &[])), known(status));
+    assert!(status.contains("detail=denied"), "{explained:#}");
+    assert_eq!(explained["storing"], Value::Null);
+    assert_eq!(explained["next_hop"], Value::Null);
 }
 
 #[test]
@@ -314,6 +440,17 @@ fn request_that_cannot_be_explained_is_refused_with_the_reason() {
         expect(&output, 2, parts);
     };
     check(&["/x"], &["error: cannot explain `/x`"]);
+    check(
+        &["127.0.0.1:8080/x"],
+        &["did you mean `http://127.0.0.1:8080/x`?"],
+    );
+    check(
+        &["https://example.com/"],
+        &[
+            "https goes through tunnels (CONNECT)",
+            "nothing of them is cached",
+        ],
+    );
     check(
         &["--method", "CONNECT", "http://a/"],
         &["a tunnel is not explained"],

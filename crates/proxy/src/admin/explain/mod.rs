@@ -17,6 +17,11 @@ use weir_semantics::is_token;
 /// The longest method, in bytes.
 const METHOD_BYTES_MAX: usize = 64;
 
+const HTTPS: &str = "https://";
+
+/// What is said of an `https` URL.
+const TUNNEL: &str = "https goes through tunnels (CONNECT): the proxy sees no URL in them, and nothing of them is cached";
+
 /// The parameters of a request to explain. The URL is the last one: an `&` within it is written
 /// `%26`.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,6 +55,10 @@ impl Parameters {
             return Err("which URL? use GET /explain?url=http://host/path".into());
         }
         parameters.url = purge::url(Some(rest), None, b"")?;
+        let scheme = parameters.url.get(..HTTPS.len()).unwrap_or_default();
+        if scheme.eq_ignore_ascii_case(HTTPS) && parameters.mode != Some(ListenerMode::Gateway) {
+            return Err(TUNNEL.into());
+        }
         Ok(parameters)
     }
 

@@ -2,7 +2,8 @@
 
 use crate::cluster::report::RouteReport;
 use crate::host::stored::explain::report::{
-    Explanation, InputReport, Mark, OutcomeReport, RuleUse, StoredReport, StoringForecast,
+    Explanation, InputReport, Mark, NotStoredReport, OutcomeReport, RuleUse, StoredReport,
+    StoringForecast,
 };
 
 /// The longest line, in characters.
@@ -72,6 +73,9 @@ pub(super) fn of(explanation: &Explanation) -> String {
     if let Some(storing) = &explanation.storing {
         page.add("  ", &forecast(storing));
     }
+    for reason in &explanation.not_stored {
+        page.add("  ", &not_stored(reason));
+    }
     if let Some(route) = &explanation.next_hop {
         page.add("  ", &next_hop(route));
     }
@@ -83,10 +87,7 @@ pub(super) fn of(explanation: &Explanation) -> String {
         page.add("  ", &format!("these modules may change that: {names}"));
     }
     page.end("");
-    page.add(
-        "",
-        "What is looked at, in this order; the last one decides:",
-    );
+    page.add("", "What is looked at, in this order; * decides:");
     for input in &explanation.inputs {
         add_input(&mut page, input);
     }
@@ -143,6 +144,22 @@ fn forecast(storing: &StoringForecast) -> String {
         ),
         _ => format!("its response is not stored ({reason}{section})"),
     }
+}
+
+fn not_stored(report: &NotStoredReport) -> String {
+    let NotStoredReport {
+        reason,
+        about,
+        requests,
+        status,
+    } = report;
+    let which = match requests {
+        1 => "the response to a recent request was not stored".to_owned(),
+        _ => format!("the responses to {requests} recent requests were not stored"),
+    };
+    format!(
+        "{which} (status {status}, {reason}): {about} A `[[rule]]` may have more stored: docs/rules.md"
+    )
 }
 
 fn next_hop(route: &RouteReport) -> String {

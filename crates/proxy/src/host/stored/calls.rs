@@ -259,7 +259,7 @@ async fn set_expiry(
 ) -> Result<(), StoredError> {
     let mut exchange = match target::selecting_variant(context, target).await {
         // all variants are meant, also where modules let no request come to one
-        Err(StoredError::Refused(_)) => target::exchange(context, target)?,
+        Err(StoredError::Refused(..)) => target::exchange(context, target)?,
         exchange => exchange?,
     };
     let found = find(&mut exchange).await?;

@@ -118,7 +118,7 @@ fn judge(
 /// Why a response is not stored, as the transaction has it.
 fn refusal_of(exchange: &RequestState) -> StoredError {
     match exchange.tx.verdict().storing {
-        Some(Storing::NotStored(why)) => StoredError::Refused(why.as_str()),
+        Some(Storing::NotStored(why)) => StoredError::Refused(why.as_str(), None),
         Some(Storing::Stored) | None => StoredError::Unavailable,
     }
 }
@@ -156,7 +156,7 @@ fn refused(refusal: Refusal) -> StoredError {
     match refusal {
         // purged meanwhile, or a more recent one is stored
         Refusal::NotResident => StoredError::Outdated,
-        refusal => StoredError::Refused(NotStored::Catalog(refusal).as_str()),
+        refusal => StoredError::Refused(NotStored::Catalog(refusal).as_str(), None),
     }
 }
 

@@ -47,7 +47,7 @@ impl StoredCalls {
 async fn list(context: &CallContext, target: &StoredTarget) -> Result<StoredVariants, StoredError> {
     let selected = match target::selecting_variant(context, target).await {
         // modules let no request come to what is stored
-        Err(StoredError::Refused(_)) => None,
+        Err(StoredError::Refused(..)) => None,
         exchange => Some(exchange?),
     };
     let selected = match selected {

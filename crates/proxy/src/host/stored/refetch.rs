@@ -29,8 +29,8 @@ enum Outcome {
     Freshened,
     /// It is stored.
     Stored,
-    /// It is not.
-    NotStored(NotStored),
+    /// It is not; the status of the response.
+    NotStored(NotStored, Option<u16>),
     /// It answers another request than the one that was sent: the validators were wrong.
     Again,
 }
@@ -43,7 +43,7 @@ fn check_rules(exchange: &RequestState) -> Result<(), StoredError> {
         return Err(StoredError::Forbidden);
     }
     match outcome.bypass {
-        true => Err(StoredError::Refused(NotStored::BypassByRule.as_str())),
+        true => Err(StoredError::Refused(NotStored::BypassByRule.as_str(), None)),
         false => Ok(()),
     }
 }
@@ -73,7 +73,7 @@ pub(super) async fn fetch(
         outcome = ask_anew(&mut exchange).await?;
     }
     match outcome {
-        Outcome::NotStored(why) => Err(StoredError::Refused(why.as_str())),
+        Outcome::NotStored(why, status) => Err(StoredError::Refused(why.as_str(), status)),
         Outcome::Again => Err(StoredError::Unreachable),
         Outcome::Freshened | Outcome::Stored => {
             let stored = find(&mut exchange).await?;
@@ -100,10 +100,10 @@ pub(super) async fn validate(
     match outcome {
         Outcome::Freshened => Ok(Validation::Valid),
         Outcome::Stored => Ok(Validation::Replaced),
-        Outcome::NotStored(NotStored::StoredIsUsable) | Outcome::Again => {
+        Outcome::NotStored(NotStored::StoredIsUsable, _) | Outcome::Again => {
             Err(StoredError::Unreachable)
         }
-        Outcome::NotStored(_) => Ok(Validation::Dropped),
+        Outcome::NotStored(..) => Ok(Validation::Dropped),
     }
 }
 
@@ -187,7 +187,9 @@ async fn ask(
     match exchange.tx.verdict().storing {
         Some(Storing::Stored) if matches!(outcome, ResponseOutcome::Relayed) => Ok(Outcome::Stored),
         Some(Storing::NotStored(NotStored::Incomplete)) => Err(StoredError::Unreachable),
-        Some(Storing::NotStored(why)) => Ok(Outcome::NotStored(why)),
+        Some(Storing::NotStored(why)) => {
+            Ok(Outcome::NotStored(why, exchange.tx.verdict().fwd_status))
+        }
         Some(Storing::Stored) | None => Err(StoredError::Unreachable),
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn selecting_variant(
     if Box::pin(variants::select(&mut exchange)).await {
         Ok(exchange)
     } else {
-        Err(StoredError::Refused(NotStored::Module.as_str()))
+        Err(StoredError::Refused(NotStored::Module.as_str(), None))
     }
 }
 

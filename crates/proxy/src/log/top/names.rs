@@ -69,7 +69,7 @@ impl<'a> TargetName<'a> {
     }
 
     /// Writes the name of the URL.
-    pub(super) fn write_url(&self, cuts_query: bool, name: &mut String) {
+    pub(crate) fn write_url(&self, cuts_query: bool, name: &mut String) {
         if self.path.is_some() {
             name.push_str("http://");
         }

@@ -8,7 +8,11 @@ use weir_semantics::{DeltaSeconds, RequestDirectives};
 
 /// The inputs of a decision, in the order in which it looks at them.
 #[derive(Debug, Default)]
-pub(super) struct Inputs(Vec<InputReport>);
+pub(super) struct Inputs {
+    all: Vec<InputReport>,
+    /// The place of the last one that is no note.
+    deciding: Option<usize>,
+}
 
 /// Seconds of a directive.
 fn stated(seconds: Option<DeltaSeconds>) -> String {
@@ -30,7 +34,18 @@ impl Inputs {
         value: impl Into<String>,
         section: &'static str,
     ) {
-        self.0.push(InputReport {
+        self.deciding = Some(self.all.len());
+        self.note(name, value, section);
+    }
+
+    /// Adds what is looked at and leaves the decision as it is.
+    pub(super) fn note(
+        &mut self,
+        name: &'static str,
+        value: impl Into<String>,
+        section: &'static str,
+    ) {
+        self.all.push(InputReport {
             name,
             value: value.into(),
             section,
@@ -38,12 +53,12 @@ impl Inputs {
         });
     }
 
-    /// The last one decides.
+    /// The last one that is no note decides.
     pub(super) fn finish(mut self) -> Vec<InputReport> {
-        if let Some(last) = self.0.last_mut() {
-            last.decides = true;
+        if let Some(deciding) = self.deciding.and_then(|place| self.all.get_mut(place)) {
+            deciding.decides = true;
         }
-        self.0
+        self.all
     }
 
     /// The client of a forward proxy.

@@ -6,6 +6,8 @@
 //! variant the request gets.
 
 mod inputs;
+mod links;
+mod not_stored;
 pub(crate) mod report;
 mod rules;
 mod variants;
@@ -20,7 +22,7 @@ use crate::exchange::state::RequestState;
 use crate::host::own_request::{end_to_end, whole_target};
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use crate::log::words::write_cache_status;
-use crate::request::answer::Answer;
+use crate::request::answer::{Answer, AnswerReason};
 use crate::request::judge::key_of;
 use crate::request::vary::selecting_digest;
 use crate::send::disk_read::READ_WAIT;
@@ -32,10 +34,11 @@ use std::sync::Arc;
 use tokio::time::timeout;
 use variants::FoundVariant;
 use weir_extend::{ListenerMode, Pending, StoredError, StoredTarget};
+use weir_net::next_hops::SpentLink;
 use weir_policy::verdict::{NotStored, Storing};
 use weir_policy::{
-    Command, Commands, Digest, Event, Handling, Missing, Now, RefuseReason, Rules, Transaction,
-    Verdict,
+    Command, Commands, Digest, Event, Failure, Handling, Missing, Now, RefuseReason, Rules,
+    Transaction, Verdict,
 };
 use weir_semantics::{
     Authority, FieldLine, Fwd, Method, NotStorable, RequestDirectives, ResponseFacts,
@@ -173,18 +176,26 @@ impl Decision<'_> {
             outcome.detail = Some(NotStored::Module.as_str());
         }
         let forwards = matches!(commands.first(), Some(Command::Forward(_)));
-        let storing = forwards.then(|| self.forecast(exchange, now));
+        let mut storing = forwards.then(|| self.forecast(exchange, now));
         if forwards && let Err(answer) = NextHop::check_origin(exchange) {
             self.inputs.add(
                 "destination",
                 answer.reason.text.clone(),
                 "access.allow_destinations",
             );
-            outcome = OutcomeReport {
-                cache_status: outcome.cache_status,
-                ..of_answer(self.context, &answer)
-            };
+            outcome = of_answer(self.context, &answer);
+            storing = None;
+        } else if forwards
+            && is_let_through
+            && let Some(spent) = links::look(&mut self.inputs, exchange)
+        {
+            outcome = self.without_next_hop(exchange, now, spent);
+            storing = None;
         }
+        let not_stored = match storing {
+            Some(_) => not_stored::recently(exchange),
+            None => Vec::new(),
+        };
         let (stored, may_be_more_on_disk) = variants::all(exchange, self.found.as_ref(), self.call);
         let found = self.found.as_ref().map(|found| &*found.response);
         Ok(Explanation {
@@ -195,12 +206,36 @@ impl Decision<'_> {
             rules: rules::uses(exchange, found),
             modules: modules_of(exchange),
             storing,
+            not_stored,
             next_hop: None,
             next_hop_problem: None,
             stored,
             may_be_more_on_disk,
             values_shown: self.call.shows_values,
         })
+    }
+
+    /// What becomes of a request that the spent quota of a link keeps from its next hop.
+    fn without_next_hop(
+        &self,
+        exchange: &mut RequestState,
+        now: Now,
+        spent: SpentLink,
+    ) -> OutcomeReport {
+        let failure = Failure::LinkSpent {
+            stale_for: spent.now.stale_for,
+        };
+        let rules = &self.context.settings.rules;
+        let commands = exchange.tx.handle(now, rules, Event::Failed(failure));
+        if !matches!(commands.first(), Some(Command::Serve(_))) {
+            let status = spent.now.status;
+            let answer = Answer::open(status, AnswerReason::link_spent(spent));
+            return of_answer(self.context, &answer);
+        }
+        if let Some(found) = &self.found {
+            exchange.note_rules(&found.response);
+        }
+        self.outcome(exchange, &commands)
     }
 
     /// Finds the variant that the request gets of modules; `false` if they answer it, or send it
@@ -495,6 +530,7 @@ fn refusal(
         rules: rules::of_refused(settings, rules),
         modules: Vec::new(),
         storing: None,
+        not_stored: Vec::new(),
         next_hop: None,
         next_hop_problem: None,
         stored,

@@ -16,7 +16,7 @@ pub struct Explanation {
     pub request: RequestReport,
     /// What would become of it.
     pub outcome: OutcomeReport,
-    /// What the decision looks at, in its order; the last one decides.
+    /// What the decision looks at, in its order.
     pub inputs: Vec<InputReport>,
     /// The rules of the operator that are for it, in their order.
     pub rules: Vec<RuleUse>,
@@ -24,6 +24,8 @@ pub struct Explanation {
     pub modules: Vec<String>,
     /// Whether the response to it could be stored, if it is forwarded.
     pub storing: Option<StoringForecast>,
+    /// Why the last responses for its URL were not stored, if it is forwarded; the latest first.
+    pub not_stored: Vec<NotStoredReport>,
     /// Where it would be sent, if it is forwarded.
     pub next_hop: Option<RouteReport>,
     /// Why that cannot be said: no route is for it.
@@ -113,6 +115,20 @@ pub struct StoringForecast {
     pub reason: Option<&'static str>,
     /// Where the RFC says so.
     pub section: Option<&'static str>,
+}
+
+/// A reason for which responses to requests for the URL were not stored, of the requests that are
+/// remembered as `GET /misses` shows them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotStoredReport {
+    /// The reason, in the words of `Cache-Status`.
+    pub reason: &'static str,
+    /// What it means.
+    pub about: &'static str,
+    /// How many responses it is of.
+    pub requests: usize,
+    /// The status of the latest of them.
+    pub status: u16,
 }
 
 /// A stored response.

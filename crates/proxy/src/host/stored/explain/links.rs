@@ -1,0 +1,95 @@
+//! What the links to next hops decide about a request.
+
+use super::inputs::Inputs;
+use crate::config::ByteSize;
+use crate::exchange::next_hop::NextHop;
+use crate::exchange::state::RequestState;
+use std::sync::Arc;
+use weir_net::next_hops::{LinkMeter, SpentLink};
+use weir_policy::budget::QuotaReport;
+use weir_semantics::{Timestamp, write_http_date};
+
+/// Looks at the links that the next hops of a request are behind. The spent one that keeps it from
+/// all of them, if there is no next hop to which it can be sent: that of the first.
+pub(super) fn look(inputs: &mut Inputs, exchange: &RequestState) -> Option<SpentLink> {
+    let links = &exchange.settings.connections.links;
+    let hops = NextHop::possible(exchange);
+    let of_hops: Vec<Option<&Arc<LinkMeter>>> = hops.iter().map(|hop| links.of(hop)).collect();
+    let mut meters: Vec<&Arc<LinkMeter>> = Vec::new();
+    for meter in of_hops.iter().copied().flatten() {
+        if !meters.iter().any(|it| Arc::ptr_eq(it, meter)) {
+            meters.push(meter);
+        }
+    }
+    meters.iter().for_each(|meter| note(inputs, meter));
+    if of_hops.iter().any(Option::is_none) {
+        return None;
+    }
+    let mut first = None;
+    for meter in meters {
+        let spent = meter.spent()?;
+        first.get_or_insert(spent);
+    }
+    let spent = first?;
+    if exchange.settings.cluster().is_some() {
+        let value = "other nodes of the cluster may be asked first, over no link";
+        inputs.note("cluster", value, "cluster.members");
+        return None;
+    }
+    let value = format!(
+        "`{}`: nothing is fetched over `{}` before {}",
+        spent.now.then.as_str(),
+        spent.link.name(),
+        date(spent.now.until)
+    );
+    inputs.add("when_spent", value, "link[].when_spent");
+    Some(spent)
+}
+
+/// Notes a link, its quota and what of that is spent.
+fn note(inputs: &mut Inputs, meter: &LinkMeter) {
+    let (_, report) = meter.report();
+    let rate = match report.rate {
+        Some(rate) => format!("fetches wait for {} a second", ByteSize::from_bytes(rate)),
+        None => "no rate".into(),
+    };
+    let free = if report.is_free {
+        "; a free window: bytes are not of the quota now"
+    } else {
+        ""
+    };
+    let value = format!("`{}`: {rate}{free}", meter.name());
+    inputs.note("link", value, "link[].next_hops");
+    let Some(quota) = report.quota else {
+        inputs.note("quota", "none", "link[].quota");
+        return;
+    };
+    let until = date(quota.period.end);
+    let value = format!("{} until {until}", ByteSize::from_bytes(quota.bytes));
+    inputs.note("quota", value, "link[].quota");
+    inputs.note("spent", spent(&quota), "link[].quota");
+    if !report.is_clock_believed {
+        let value = "in doubt: it was set forward, and begins no new period for an hour";
+        inputs.note("clock", value, "link[].period");
+    }
+    if quota.is_spent && !quota.then.ends_fetches() {
+        let value = "`slow`: fetches go on at `slow_rate`, beyond the quota";
+        inputs.note("when_spent", value, "link[].when_spent");
+    }
+}
+
+fn spent(quota: &QuotaReport) -> String {
+    let percent = u128::from(quota.spent_bytes) * 100 / u128::from(quota.bytes.max(1));
+    let all = if quota.is_spent {
+        "; nothing is left"
+    } else {
+        ""
+    };
+    format!("{} bytes, {percent} % of it{all}", quota.spent_bytes)
+}
+
+fn date(at: Timestamp) -> String {
+    let mut date = [0; 29];
+    write_http_date(at, &mut date);
+    String::from_utf8_lossy(&date).into_owned()
+}
