@@ -413,7 +413,12 @@ async fn connections_report(
 
 /// Named in the query, or in `Accept`.
 fn wants_json(query: Option<&str>, headers: &HeaderMap) -> bool {
-    let asked = query.is_some_and(|query| query.split('&').any(|part| part == "format=json"));
+    asks_for_json(query.unwrap_or_default().split('&'), headers)
+}
+
+/// The same, by the parameters of a query.
+fn asks_for_json<'q>(parameters: impl IntoIterator<Item = &'q str>, headers: &HeaderMap) -> bool {
+    let asked = parameters.into_iter().any(|part| part == "format=json");
     let mut accepted = headers.get_all(header::ACCEPT).iter();
     asked
         || accepted.any(|value| {

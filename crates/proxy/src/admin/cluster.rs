@@ -1,7 +1,7 @@
 //! The cluster, and where requests for a URL go: as tables, or as JSON.
 
 use super::table::aligned;
-use super::{Control, json, purge, text, wants_json};
+use super::{Control, asks_for_json, json, purge, text, wants_json};
 use crate::cluster::report::{ClusterReport, MembersReport, RouteReport};
 use crate::config::Direct;
 use axum::extract::{RawQuery, State};
@@ -61,9 +61,7 @@ pub(super) async fn route(
     headers: HeaderMap,
 ) -> Response {
     let query = query.unwrap_or_default();
-    // what is behind `url=` is the URL
-    let (parameters, _) = query.split_once("url=").unwrap_or((&query, ""));
-    let is_json = wants_json(Some(parameters), &headers);
+    let is_json = asks_for_json(purge::before_url(&query).0, &headers);
     let report = read(&query).and_then(|(mode, url)| control.route(mode, &url));
     match report {
         Err(why) => text(StatusCode::BAD_REQUEST, format!("{why}\n")),
@@ -78,11 +76,9 @@ pub(super) async fn route(
 /// `%26`.
 fn read(query: &str) -> Result<(Option<ListenerMode>, String), String> {
     let mut mode = None;
-    let mut rest = query;
-    while let Some((first, behind)) = rest.split_once('&')
-        && !first.starts_with("url=")
-    {
-        mode = match first {
+    let (parameters, url) = purge::before_url(query);
+    for parameter in parameters {
+        mode = match parameter {
             "mode=forward" => Some(ListenerMode::Forward),
             "mode=gateway" => Some(ListenerMode::Gateway),
             "format=json" | "format=table" => mode,
@@ -92,12 +88,11 @@ fn read(query: &str) -> Result<(Option<ListenerMode>, String), String> {
                 ));
             }
         };
-        rest = behind;
     }
-    if !rest.starts_with("url=") {
-        return Err("which URL? use GET /route?url=http://host/path".into());
+    match url {
+        Some(url) => Ok((mode, purge::url(Some(url), None, b"")?)),
+        None => Err("which URL? use GET /route?url=http://host/path".into()),
     }
-    Ok((mode, purge::url(Some(rest), None, b"")?))
 }
 
 /// A node tells each 5 s how it is, by default: a report that is twice as old is marked.

@@ -282,6 +282,24 @@ fn from_pairs(pairs: &str) -> Result<String, String> {
     String::from_utf8(decoded).map_err(|_error| format!("`{value}` does not decode to UTF-8"))
 }
 
+/// The parameters of a query that names a URL last, and that with its name: what is behind the
+/// first `url=` is the URL.
+pub(super) fn before_url(query: &str) -> (impl Iterator<Item = &str>, Option<&str>) {
+    let at = if query.starts_with("url=") {
+        Some(0)
+    } else {
+        query.find("&url=").map(|at| at + 1)
+    };
+    let (parameters, url) = match at {
+        Some(at) => (&query[..at], Some(&query[at..])),
+        None => (query, None),
+    };
+    let each = parameters
+        .split('&')
+        .filter(|parameter| !parameter.is_empty());
+    (each, url)
+}
+
 /// A value of a query, decoded.
 pub(super) fn decode(value: &str) -> Result<Vec<u8>, String> {
     let mut decoded = Vec::with_capacity(value.len());
@@ -351,6 +369,28 @@ fn check(url: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn url_is_the_last_parameter_with_all_that_is_in_it() {
+        for (query, parameters, url) in [
+            ("", vec![], None),
+            ("a=b", vec!["a=b"], None),
+            (
+                "url=http://a/?b=url=c",
+                vec![],
+                Some("url=http://a/?b=url=c"),
+            ),
+            ("a&b=c&url=d&url=e", vec!["a", "b=c"], Some("url=d&url=e")),
+            ("b=curl=c&url=d", vec!["b=curl=c"], Some("url=d")),
+        ] {
+            let (found, found_url) = before_url(query);
+            assert_eq!(
+                (found.collect::<Vec<_>>(), found_url),
+                (parameters, url),
+                "{query}"
+            );
+        }
+    }
 
     const JSON: Option<&str> = Some("application/json; charset=utf-8");
     const FORM: Option<&str> = Some("application/x-www-form-urlencoded");

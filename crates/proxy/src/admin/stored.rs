@@ -116,11 +116,9 @@ struct Parameters {
 impl Parameters {
     fn read(query: Option<&str>) -> Result<Self, String> {
         let mut parameters = Self::default();
-        let mut rest = query.unwrap_or_default();
-        while let Some((first, behind)) = rest.split_once('&')
-            && !first.starts_with("url=")
-        {
-            match first.split_once('=') {
+        let (each, url) = purge::before_url(query.unwrap_or_default());
+        for parameter in each {
+            match parameter.split_once('=') {
                 Some(("mode", "forward")) => parameters.mode = Some(ListenerMode::Forward),
                 Some(("mode", "gateway")) => parameters.mode = Some(ListenerMode::Gateway),
                 Some(("mode", other)) => {
@@ -138,16 +136,15 @@ impl Parameters {
                 }
                 _ => {
                     return Err(format!(
-                        "unexpected `{first}`: use mode, fresh_for, lacking_rule=read, field, and url last"
+                        "unexpected `{parameter}`: use mode, fresh_for, lacking_rule=read, field, and url last"
                     ));
                 }
             }
-            rest = behind;
         }
-        if rest.is_empty() {
+        let Some(url) = url else {
             return Err("which URL? use POST /stored/WORD?url=http://host/path".into());
-        }
-        parameters.url = purge::url(Some(rest), None, b"")?;
+        };
+        parameters.url = purge::url(Some(url), None, b"")?;
         Ok(parameters)
     }
 }

@@ -3,7 +3,7 @@
 mod text;
 
 use super::guard::may_see_values;
-use super::{Control, StoredError, json, purge, stored, text as plain, wants_json};
+use super::{Control, StoredError, asks_for_json, json, purge, stored, text as plain};
 use crate::host::stored::explain::ExplainCall;
 use crate::host::stored::explain::report::Explanation;
 use axum::extract::{RawQuery, State};
@@ -44,17 +44,14 @@ impl Parameters {
             fields: Fields::default(),
             url: String::new(),
         };
-        let mut rest = query;
-        while let Some((first, behind)) = rest.split_once('&')
-            && !first.starts_with("url=")
-        {
-            parameters.add(first)?;
-            rest = behind;
+        let (each, url) = purge::before_url(query);
+        for parameter in each {
+            parameters.add(parameter)?;
         }
-        if !rest.starts_with("url=") {
+        let Some(url) = url else {
             return Err("which URL? use GET /explain?url=http://host/path".into());
-        }
-        parameters.url = purge::url(Some(rest), None, b"")?;
+        };
+        parameters.url = purge::url(Some(url), None, b"")?;
         let scheme = parameters.url.get(..HTTPS.len()).unwrap_or_default();
         if scheme.eq_ignore_ascii_case(HTTPS) && parameters.mode != Some(ListenerMode::Gateway) {
             return Err(TUNNEL.into());
@@ -104,9 +101,7 @@ pub(super) async fn explain(
     headers: HeaderMap,
 ) -> Response {
     let query = query.unwrap_or_default();
-    // what is behind `url=` is the URL
-    let (parameters, _) = query.split_once("url=").unwrap_or((&query, ""));
-    let is_json = wants_json(Some(parameters), &headers);
+    let is_json = asks_for_json(purge::before_url(&query).0, &headers);
     let parameters = match Parameters::read(&query) {
         Ok(parameters) => parameters,
         Err(why) => return plain(StatusCode::BAD_REQUEST, format!("{why}\n")),
