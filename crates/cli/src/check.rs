@@ -89,8 +89,55 @@ fn summary(config: &Config) -> String {
         ));
     }
     lines.push_str(&describe_parents(config));
+    lines.push_str(&describe_links(config));
+    if !config.rules.is_empty() {
+        lines.push_str(&format!("  rules {}\n", config.rules.len()));
+    }
     lines.push_str(&format!("  cache {}\n", describe_cache(config)));
+    lines.push_str(&describe_disk(config));
     lines
+}
+
+/// The links by name, with what bounds them, a line each.
+fn describe_links(config: &Config) -> String {
+    let each = config.links.iter().map(|link| {
+        let rate = link.rate.as_ref().map(|rate| format!(", {rate}"));
+        let quota = link.quota.zip(link.period);
+        let quota = quota.map(|(bytes, period)| format!(", {bytes} a {period}"));
+        let windows = match link.windows.len() {
+            0 => String::new(),
+            1 => ", 1 window".to_owned(),
+            several => format!(", {several} windows"),
+        };
+        format!(
+            "  link {}{}{}{windows}\n",
+            link.name,
+            rate.unwrap_or_default(),
+            quota.unwrap_or_default()
+        )
+    });
+    each.collect()
+}
+
+/// Where stored responses are on disk and how many bytes they may take, a line a directory.
+fn describe_disk(config: &Config) -> String {
+    let disk = &config.disk;
+    if !disk.enabled || !config.cache.enabled {
+        return "  disk off\n".to_owned();
+    }
+    let size = |size: Option<ByteSize>| match size {
+        Some(size) => size.to_string(),
+        None => "10GiB or a tenth of the free space".to_owned(),
+    };
+    if disk.directories.is_empty() {
+        let size = size(None);
+        return format!("  disk {size} in the user's cache directory\n");
+    }
+    let each = disk.directories.iter().map(|directory| {
+        let size = size(directory.size);
+        format!("  disk {size} in {}\n", directory.path.display())
+    });
+    each.collect()
 }
 
 /// How many parents and siblings there are, in a line; empty without.

@@ -41,13 +41,23 @@ pub(crate) fn load_for_this_machine(flags: &ServeFlags) -> Result<Config, Failur
 
 /// What a valid config is probably not meant to be, a line or two each.
 fn warnings(config: &Config, flags: &ServeFlags) -> Vec<String> {
-    let found = config.warnings();
-    if found.is_empty() {
+    let mut found = config.warnings();
+    let is_default_disk = config.disk.enabled && config.disk.directories.is_empty();
+    if found.is_empty() && !is_default_disk {
         return Vec::new();
     }
     // read a second time, as few have any
     let document = flags.config.as_deref().map(Document::read);
     let document = document.and_then(Result::ok);
+    let states = |key: &str| document.as_ref().is_some_and(|it| it.states(key));
+    if is_default_disk && states("disk.directories") {
+        found.push(Invalid {
+            key_path: "disk.directories".to_owned(),
+            reason: "an empty list is the default: the user's cache directory".to_owned(),
+            hint: "`enabled = false` in `[disk]` keeps nothing on disk; or leave this line out"
+                .to_owned(),
+        });
+    }
     let text = |invalid: &Invalid| match &document {
         Some(document) => document.warning(invalid),
         None => format!("warning: {invalid}\nhint: {}", invalid.hint),

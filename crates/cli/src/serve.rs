@@ -1,6 +1,7 @@
 //! `weir serve`: start, say where, wait.
 
 mod clients;
+mod fitted;
 pub(crate) mod flags;
 pub(crate) mod icap;
 pub(crate) mod kinds;
@@ -53,7 +54,8 @@ pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
     let ended = run_until_signalled(config, Box::new(reload), recording, &|started| {
         // first: after the line to try, a purge may come at once
         files.started(&run_file, started, path.as_deref());
-        tell(&announcement(&run_file, started).trim_end());
+        let text = announcement(&run_file, started);
+        tell(&fitted::to_terminal(text.trim_end()));
     });
     ended.map_err(|failure| with_limit(failure, open_files_max))
 }
@@ -202,7 +204,9 @@ fn announcement(config: &Config, started: &BoundAddresses) -> String {
         AdminAddress::Off => {}
         AdminAddress::At(address) => {
             let address = reachable(*address);
-            lines.push_str(&format!("  admin    http://{address}\n"));
+            lines.push_str(&format!(
+                "  admin    http://{address} (a page to open in a browser)\n"
+            ));
         }
         AdminAddress::Unix(_) => lines.push_str(&format!("  admin    {}\n", started.admin)),
     }
@@ -293,7 +297,7 @@ mod tests {
             "",
             "  forward  http://127.0.0.1:3128
   clients  127.0.0.0/8, ::1 (this machine alone)
-  admin    http://127.0.0.1:3129
+  admin    http://127.0.0.1:3129 (a page to open in a browser)
   cache    256MiB in memory, s3-fifo, rfc9111, responses up to 25MiB, larger ones only on disk
   disk     10GiB in /home/a/.cache/weir
   try      curl -sD- -o /dev/null -x http://127.0.0.1:3128 http://example.com/
@@ -310,7 +314,7 @@ mod tests {
             "#,
             "  forward  http://0.0.0.0:3128
   clients  127.0.0.0/8, ::1 (this machine alone)
-  admin    http://127.0.0.1:3129
+  admin    http://127.0.0.1:3129 (a page to open in a browser)
   cache    256MiB in memory, s3-fifo, rfc9111, responses up to 25MiB, larger ones only on disk
   disk     10GiB in /home/a/.cache/weir
   try      curl -sD- -o /dev/null -x http://127.0.0.1:3128 http://example.com/
@@ -336,7 +340,7 @@ note: 0.0.0.0:3128 can be reached from the network, but only this machine may us
             "#,
             "  gateway  http://0.0.0.0:8080
   clients  all that reach the gateway
-  admin    http://127.0.0.1:3129
+  admin    http://127.0.0.1:3129 (a page to open in a browser)
   cache    64MiB in memory, s3-fifo, rfc9111, responses up to 6553KiB, larger ones only on disk
   disk     10GiB in /home/a/.cache/weir
   try      curl -sD- -o /dev/null -H 'Host: www.example.com' http://127.0.0.1:8080/static

@@ -231,6 +231,9 @@ const COMMANDS: &[(&str, &str)] = &[
     ("trace-stats-help", "trace stats --help"),
     ("trace-stats-missing", "trace stats not-there.parquet"),
     ("trace-top-help", "trace top --help"),
+    ("check-empty-disk-list", "check disk-empty-list.toml"),
+    ("check-links", "check links.toml"),
+    ("check-rules", "check rules.toml"),
     ("check-good", "check gateway.toml"),
     ("check-empty", "check empty.toml"),
     ("check-bad", "check unknown-key.toml"),
@@ -258,6 +261,11 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "listen-does-not-say-which",
         "serve --config every-key.toml --listen 127.0.0.1:1 --print-config",
+    ),
+    ("bad-listen-without-port", "serve --listen 0.0.0.0"),
+    (
+        "bad-allow-client-without-prefix",
+        "serve --allow-client 192.168.1.0",
     ),
     ("bad-listen", "serve --listen localhost:3128"),
     (

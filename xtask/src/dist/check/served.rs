@@ -111,7 +111,10 @@ fn at(said: &[String], word: &str) -> Option<SocketAddr> {
     let mut rest = said
         .iter()
         .filter_map(|line| line.trim().strip_prefix(word));
-    rest.find_map(|rest| rest.trim().strip_prefix("http://")?.parse().ok())
+    rest.find_map(|rest| {
+        let url = rest.split_whitespace().next()?;
+        url.strip_prefix("http://")?.parse().ok()
+    })
 }
 
 impl Drop for Served {

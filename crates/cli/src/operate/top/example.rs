@@ -12,7 +12,7 @@ pub(super) const HOSTILE: &str = "http://a/\u{1b}]0;owned\u{7}\u{202e}\u{6f22}\u
 /// A name, whether it is a gauge, its last value, and its value since the start.
 type Value = (&'static str, bool, Option<u64>, u64);
 
-const VALUES: [Value; 10] = [
+const VALUES: [Value; 13] = [
     ("requests.hit", false, Some(9), 90),
     ("requests.uri-miss", false, Some(3), 30),
     ("bytes.content-to-clients", false, Some(1000), 10_000),
@@ -23,6 +23,9 @@ const VALUES: [Value; 10] = [
     ("time.miss.p50", true, Some(12_500), 0),
     ("clients-open", true, Some(4), 4),
     ("store.used-bytes", true, Some(3_000_000), 3_000_000),
+    ("store.budget-bytes", true, Some(268_000_000), 0),
+    ("disk.used-bytes", true, Some(4_810_000), 0),
+    ("disk.budget-bytes", true, Some(10_700_000_000), 0),
 ];
 
 pub(super) fn live() -> Live {

@@ -39,7 +39,7 @@ pub(super) fn page(address: &str, reading: &Reading) -> String {
 /// Over the requests that were forwarded last.
 pub(super) const MISSES: &str = "forwarded last";
 
-/// What the proxy does: seven lines.
+/// What the proxy does: eight lines, of 80 columns at most.
 pub(super) fn summary(address: &str, reading: &Reading) -> Vec<String> {
     let Some(live) = &reading.live else {
         return vec![format!("Weir at {address} has measured nothing yet")];
@@ -74,7 +74,7 @@ pub(super) fn summary(address: &str, reading: &Reading) -> Vec<String> {
         line("last minute", Sums::of_rows(minute), Some(minute_s(live)));
     }
     line("in all", Sums::since_start(live), None);
-    lines.extend([times(live), gauges(live)]);
+    lines.extend([times(live), connections(live), stored(live)]);
     lines
 }
 
@@ -95,18 +95,25 @@ fn times(live: &Live) -> String {
     )
 }
 
-fn gauges(live: &Live) -> String {
+fn connections(live: &Live) -> String {
+    let gauge = |name| latest(live, name).unwrap_or(0);
+    format!(
+        "connections   {} of clients, {} to next hops",
+        count(gauge("clients-open")),
+        count(gauge("next-hops-open"))
+    )
+}
+
+fn stored(live: &Live) -> String {
     let gauge = |name| latest(live, name).unwrap_or(0);
     let mut line = format!(
-        "connections   {} of clients, {} to next hops; memory {} of {}",
-        count(gauge("clients-open")),
-        count(gauge("next-hops-open")),
+        "stored        {} of {} in memory",
         bytes(gauge("store.used-bytes")),
         bytes(gauge("store.budget-bytes")),
     );
     if gauge("disk.budget-bytes") > 0 {
         line.push_str(&format!(
-            "; disk {} of {}",
+            ", {} of {} on disk",
             bytes(gauge("disk.used-bytes")),
             bytes(gauge("disk.budget-bytes"))
         ));
@@ -214,7 +221,8 @@ mod tests {
             "last minute         4/s   50.0 %   100.0 %         2 B/s           2 B/s\n",
             "in all              120   75.0 %    75.0 %       12.0 kB         4.00 kB\n",
             "times         hits - (99 %: -), forwarded 12.5 ms (99 %: -)\n",
-            "4 of clients, 0 to next hops; memory 3.00 MB of 0 B\n",
+            "connections   4 of clients, 0 to next hops\n",
+            "stored        3.00 MB of 268 MB in memory, 4.81 MB of 10.7 GB on disk\n",
             "urls by to-clients: 12.0 kB in all, halved each 10 min\n",
             "   1   6.00 kB  50.0 %  http://b.example/large\n",
             "   3?      5 B   0.0 %  http://c.example/rare\n",
@@ -239,6 +247,9 @@ mod tests {
             }
             let line = miss_row(&misses.misses[0], width, 0);
             assert!(line.len() <= width && is_plain(&line), "{width}: {line:?}");
+        }
+        for line in summary("[2001:db8::1234:5678]:3129", &reading) {
+            assert!(line.len() <= 80, "{line:?}");
         }
         let line = top_row(table, &table.rows[0], 1, 20, 2);
         assert_eq!(line, " 6.00 kB example/...");

@@ -15,12 +15,30 @@ use std::path::PathBuf;
 ///
 /// When the text is a name, has no port, or is neither form of address.
 pub fn parse_address(text: &str) -> Result<SocketAddr, BadValue> {
+    parse_with_port(text, LISTENER_PORT)
+}
+
+/// The usual port of a forward proxy, and of the admin interface: for suggestions.
+const LISTENER_PORT: u16 = 3128;
+const ADMIN_PORT: u16 = 3129;
+
+/// Suggests `port` where the text has an address alone.
+fn parse_with_port(text: &str, port: u16) -> Result<SocketAddr, BadValue> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
     let refusal = BadValue::new(format!(
         "`{text}` is not an IP address and a port, such as 127.0.0.1:3128 or [::1]:3128"
     ));
+    // the last part of another IPv6 address may be meant as the port
+    if let Ok(address) = text.parse::<IpAddr>()
+        && (address.is_ipv4() || address.is_unspecified())
+    {
+        return Err(refusal.suggesting(SocketAddr::new(address, port).to_string()));
+    }
+    if text.parse::<u16>().is_ok() {
+        return Err(refusal.suggesting(format!("127.0.0.1:{text}")));
+    }
     Err(match text.rsplit_once(':') {
         Some(("localhost", port)) => refusal.suggesting(format!("127.0.0.1:{port}")),
         Some(("" | "*", port)) => refusal.suggesting(format!("0.0.0.0:{port}")),
@@ -74,7 +92,7 @@ impl std::str::FromStr for AdminAddress {
         match (text, text.strip_prefix(UNIX_PREFIX)) {
             ("off", _) => Ok(Self::Off),
             (_, Some(path)) => parse_path(path).map(Self::Unix),
-            _ => parse_address(text).map(Self::At),
+            _ => parse_with_port(text, ADMIN_PORT).map(Self::At),
         }
     }
 }
@@ -159,7 +177,11 @@ mod tests {
         check("localhost:3128", Some("127.0.0.1:3128"));
         check(":3128", Some("0.0.0.0:3128"));
         check("*:3128", Some("0.0.0.0:3128"));
-        check("127.0.0.1", None);
+        check("127.0.0.1", Some("127.0.0.1:3128"));
+        check("::", Some("[::]:3128"));
+        check("3128", Some("127.0.0.1:3128"));
+        let admin = "0.0.0.0".parse::<AdminAddress>().unwrap_err();
+        assert_eq!(admin.suggestion.as_deref(), Some("0.0.0.0:3129"));
         check("::1:3128", None);
         check("127.0.0.1:65536", None);
         check("", None);

@@ -7,7 +7,8 @@ use std::net::IpAddr;
 
 /// An address prefix such as `10.0.0.0/8`; a plain address stands for itself alone.
 ///
-/// Bits after the prefix must be zero, since `10.1.2.3/8` may mean the network or the host.
+/// Bits after the prefix must be zero, since `10.1.2.3/8` may mean the network or the host; and an
+/// IPv4 address that ends in zero needs its prefix, since it is rarely that of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cidr(IpNet);
 
@@ -42,7 +43,15 @@ impl std::str::FromStr for Cidr {
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
         let net = match text.parse::<IpAddr>() {
-            Ok(address) => IpNet::from(address),
+            Ok(address) => match prefix_of_zeros(address) {
+                Some(prefix) => {
+                    return Err(BadValue::new(format!(
+                        "`{text}` looks like a network, but has no prefix: with `/32` it is that address alone"
+                    ))
+                    .suggesting(format!("{address}/{prefix}")));
+                }
+                None => IpNet::from(address),
+            },
             Err(_) => text.parse::<IpNet>().map_err(|_| {
                 BadValue::new(format!(
                     "`{text}` is not a network: an address and the length of its prefix are expected, such as 10.0.0.0/8"
@@ -65,6 +74,20 @@ impl std::str::FromStr for Cidr {
             .suggesting(format!("{mapped}/{prefix}")));
         }
         Ok(Self(net))
+    }
+}
+
+/// The length of the prefix that an IPv4 address probably has that ends in zero bytes.
+fn prefix_of_zeros(address: IpAddr) -> Option<u8> {
+    match address {
+        IpAddr::V4(address) => match address.octets() {
+            [0, ..] | [127, ..] => None,
+            [_, 0, 0, 0] => Some(8),
+            [_, _, 0, 0] => Some(16),
+            [_, _, _, 0] => Some(24),
+            _ => None,
+        },
+        IpAddr::V6(_) => None,
     }
 }
 
@@ -120,6 +143,19 @@ mod tests {
             "10.1.2.3/8",
             Err("`10.1.2.3/8` has bits set after its prefix; did you mean `10.0.0.0/8`?"),
         );
+        for (text, meant) in [
+            ("192.168.1.0", "192.168.1.0/24"),
+            ("172.16.0.0", "172.16.0.0/16"),
+            ("10.0.0.0", "10.0.0.0/8"),
+        ] {
+            let why =
+                "looks like a network, but has no prefix: with `/32` it is that address alone";
+            check(
+                text,
+                Err(&format!("`{text}` {why}; did you mean `{meant}`?")),
+            );
+        }
+        check("192.168.1.0/32", Ok("192.168.1.0/32"));
         check(
             "::ffff:10.0.0.0/104",
             Err(

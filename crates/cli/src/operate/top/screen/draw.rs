@@ -229,11 +229,15 @@ mod tests {
             (2, "last second        12/s   75.0 %"),
             (3, "last minute"),
             (4, "in all"),
-            (7, "urls by to-clients: 12.0 kB in all, halved each 10 min"),
-            (9, "   1   6.00 kB  50.0 %  http://b.example/large"),
+            (8, "urls by to-clients: 12.0 kB in all, halved each 10 min"),
+            (10, "   1   6.00 kB  50.0 %  http://b.example/large"),
             (
-                10,
+                11,
                 r"   2   3.00 kB  25.0 %  http://a/\u{1b}]0;owned\u{7}\u{202e}",
+            ),
+            (
+                7,
+                "stored        3.00 MB of 268 MB in memory, 4.81 MB of 10.7 GB on disk",
             ),
             (21, "forwarded last"),
             (22, r"14:46:40Z uri-miss  200 http://a/\u{1b}]0;owned"),
