@@ -85,7 +85,7 @@ pub(crate) enum Command {
     /// Make man pages, or the completions of a shell
     #[command(subcommand)]
     Generate(GenerateCommand),
-    /// Read a store on disk that no process uses; never writes to it
+    /// Look at a store on disk, also one that a running proxy uses; never writes to it
     #[command(subcommand)]
     Store(StoreCommand),
     /// Measure a caching proxy, this one or another, by its address

@@ -106,6 +106,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("store-export-help", "store export --help"),
     ("store-missing", "store verify --dir not-there"),
     ("store-is-none", "store ls --dir ."),
+    ("store-is-none-in-place", "store stats ."),
+    ("store-off", "store ls --admin off"),
     (
         "store-export-nothing",
         "store export --dir . http://example.com/ --key 00",

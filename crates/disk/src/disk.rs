@@ -1,5 +1,6 @@
 //! The store: all directories together.
 
+pub(crate) mod inspection;
 mod opening;
 
 use crate::directory::Directory;

@@ -34,6 +34,8 @@ mod usage;
 pub use config::{
     DirectoryConfig, DiskConfig, SEGMENT_BYTES_DEFAULT, SEGMENT_BYTES_MIN, SEGMENTS_MIN, Verify,
 };
+pub use directory::scrub::Pace;
+pub use disk::inspection::{DirectoryInUse, SegmentContents, SegmentInUse};
 pub use disk::{Disk, NoticeHandler};
 pub use extent::{Extent, SendPiece};
 pub use failure::{CheckError, OpenError, PurgeError, ReadError, Refused};

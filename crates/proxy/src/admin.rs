@@ -41,6 +41,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use tokio::sync::oneshot;
+use weir_disk::Disk;
 use weir_extend::{ListenerMode, StoredError};
 use weir_measure::Snapshot;
 use weir_measure::live::{LinkRow, NextHopRow, RecentMisses, TopBy, TopOf, TopTable};
@@ -68,6 +69,7 @@ pub use crate::host::stored::listing::{StoredVariantInfo, StoredVariants};
 pub(crate) use dashboard::history_file::{FILE_NAME as HISTORY_FILE_NAME, HistoryFile};
 pub use listening::socket::AdminSocket;
 pub use purge::{MemberPurge, PurgeCall, PurgeFailure, PurgeReach, PurgeReport};
+pub use stored::disk::NOT_STORED;
 pub use stored::{BOTH_MODES, StoredCall, StoredReply};
 pub(crate) use token::{TOKEN_LINE_BYTES_MAX, read_private};
 pub use token::{Token, TokenError};
@@ -109,6 +111,11 @@ POST /stored/expire?fresh_for=60s&url=URL  it is fresh for so long from now
 POST /stored/delete?url=URL   forget it
 POST /stored/inject?url=URL   store the response message in the body
 POST /stored/read?url=URL     its content
+POST /store/ls             what is on disk, record by record: JSON, in pages; a page begins with from= where the one before ended; all has dead records, too
+POST /store/stats          how much is on disk, and in what state: JSON, in pages
+POST /store/verify?run=N   every byte on disk is verified: JSON, in pages of one run; one run at a time
+POST /store/find?url=URL   the record of a URL, or with key= of a key: JSON
+POST /store/read?key=KEY&at=AT  its head and content behind skip= bytes, as find names it
 POST /drain                have the other nodes of the cluster ask this one for no new targets; it answers on
 POST /drain/end            take targets again
 POST /reload               read the configuration file again
@@ -149,6 +156,9 @@ pub trait Control: Send + Sync {
         mode: Option<ListenerMode>,
         call: StoredCall,
     ) -> Result<oneshot::Receiver<Result<StoredReply, StoredError>>, String>;
+
+    /// The store on disk, if there is one.
+    fn disk(&self) -> Option<Arc<Disk>>;
 
     /// Begins to find out what would become of a request; its reply comes later. Nothing changes by
     /// it.
@@ -324,6 +334,7 @@ fn router(control: Arc<dyn Control>, dashboard: &Arc<Dashboard>, is_public: bool
         .route("/purge", post(purge::purge_url))
         .route("/purge-all", post(purge::purge_all))
         .route("/stored/{word}", post(stored::call))
+        .route("/store/{word}", post(stored::disk::call))
         .route("/reload", post(reload))
         .route("/drain", post(cluster::drain))
         .route("/drain/end", post(cluster::end_drain))

@@ -31,6 +31,30 @@ pub(crate) struct AdminFlags {
     timeout: Option<Span>,
 }
 
+impl AdminFlags {
+    /// The proxy at an address, or that of a config file, or the one that runs.
+    pub(crate) const fn new(
+        admin: Option<AdminAddress>,
+        config: Option<PathBuf>,
+        token_file: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            admin,
+            config,
+            token_file,
+            timeout: None,
+        }
+    }
+}
+
+/// Where the admin interface of a process of this user is, as a client on this machine connects to
+/// it; `None` if no proxy with such an interface is that process.
+pub(crate) fn admin_of_process(process: &str) -> Option<AdminAddress> {
+    let all = running::all().unwrap_or_default().into_iter();
+    let mut same = all.filter(|it| it.pid.to_string() == process);
+    same.next().map(|it| reachable_admin(it.admin))
+}
+
 /// An admin interface, and what opens it.
 #[derive(Debug)]
 pub(crate) struct AdminEndpoint {

@@ -16,17 +16,17 @@ mod stored;
 mod top;
 
 use crate::messages::{Exit, Failure, give};
-use client::{Method, Reply, Waits};
-use find::AdminEndpoint;
+use client::{Method, Waits};
 use weir_extend::LACKS_RULE;
 use weir_proxy::admin::BOTH_MODES;
 
+pub(crate) use client::Reply;
 pub(crate) use cluster::{ClusterFlags, DrainFlags, RouteFlags, cluster, drain, route};
 pub(crate) use explain::{ExplainFlags, explain};
-pub(crate) use find::{AdminFlags, reachable};
+pub(crate) use find::{AdminEndpoint, AdminFlags, admin_of_process, endpoint, reachable};
 pub(crate) use modules::{ModulesFlags, modules};
 pub(crate) use running::{RunFile, Running};
-pub(crate) use stored::{StoredFlags, stored};
+pub(crate) use stored::{StoredFlags, push_encoded, stored};
 pub(crate) use top::{TopFlags, top};
 
 /// The flags of `weir purge`.
@@ -149,6 +149,15 @@ fn post(endpoint: &AdminEndpoint, path: &str, body: &str, what: &str) -> Result<
     ask(endpoint, (Method::Post, path), body, what)
 }
 
+/// The reply to a POST, whatever it says.
+pub(crate) fn post_for_reply(
+    endpoint: &AdminEndpoint,
+    path: &str,
+    what: &str,
+) -> Result<Reply, Failure> {
+    reply(endpoint, (Method::Post, path), b"", what)
+}
+
 fn ask(
     endpoint: &AdminEndpoint,
     request: (Method, &str),
@@ -190,7 +199,7 @@ fn reply(
 
 /// Whose fault a refusal is: 400, 403, 404, 409, 413 and 422 are about the request, 401 about the
 /// token.
-fn refused(endpoint: &AdminEndpoint, reply: &Reply, what: &str) -> Failure {
+pub(crate) fn refused(endpoint: &AdminEndpoint, reply: &Reply, what: &str) -> Failure {
     let said = reply.body.trim();
     let said = said.strip_prefix("error: ").unwrap_or(said);
     let said = said.strip_prefix("cannot purge: ").unwrap_or(said);

@@ -153,7 +153,7 @@ fn call(word: &str, of: &StoredUrl, parameters: &str, body: &[u8]) -> Result<Rep
 
 /// Writes a URL as the last value of a query: what would end it there, or the request line, is
 /// written in digits.
-pub(super) fn push_encoded(out: &mut String, url: &str) {
+pub(crate) fn push_encoded(out: &mut String, url: &str) {
     for byte in url.bytes() {
         if byte.is_ascii_graphic() && !matches!(byte, b'%' | b'&' | b'#') {
             out.push(char::from(byte));

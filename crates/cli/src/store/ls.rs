@@ -1,10 +1,10 @@
 //! `weir store ls`: a line for each stored response.
 
-use super::directories::{self, failure};
 use super::flags::LsFlags;
+use super::source::{self, Source, failure};
 use crate::messages::{Failure, give, tell};
-use weir_disk::offline::{Directory, IntactRecord, OfflineError, RecordState, StoredItem};
-use weir_proxy::on_disk::OnDisk;
+use weir_disk::offline::{Directory, RecordState};
+use weir_proxy::on_disk::report::{RecordKind, RecordReport};
 
 /// Lines are written in stretches of about this size.
 const OUTPUT_BYTES: usize = 64 * 1024;
@@ -13,86 +13,107 @@ const OUTPUT_BYTES: usize = 64 * 1024;
 ///
 /// # Errors
 ///
-/// A directory cannot be read. A record that cannot is a line on stderr.
+/// A directory cannot be read, or the proxy that uses it does not answer. A record that cannot be
+/// read is a line on stderr.
 pub(super) fn ls(flags: &LsFlags) -> Result<(), Failure> {
-    let mut lines = String::new();
-    for directory in directories::open(&flags.directories)? {
-        let survey = directory.survey().map_err(|error| failure(&error))?;
-        for found in survey.records() {
-            let life = survey.state_of(&directory, found);
-            if life != RecordState::Live && !flags.all {
-                continue;
-            }
-            let mut line = line(&directory, found)?;
-            if flags.all {
-                line.push_str("  ");
-                line.push_str(word(life));
-            }
-            lines.push_str(line.trim_end());
-            lines.push('\n');
-            if lines.len() > OUTPUT_BYTES {
-                give(&lines)?;
-                lines.clear();
+    let mut lines = Lines {
+        text: String::new(),
+        flags,
+    };
+    match source::open(&flags.whole.store(), "ls")? {
+        Source::Files(directories) => {
+            for directory in &directories {
+                each_record(directory, flags.all, &mut |record| lines.add(record))?;
             }
         }
+        Source::Proxy(proxy) => {
+            let call = if flags.all { "ls?all&" } else { "ls?" };
+            let mut take =
+                |page: Vec<RecordReport>| page.iter().try_for_each(|record| lines.add(record));
+            proxy.each_page(call, "cannot list what is stored", &mut take)?;
+        }
     }
-    give(&lines)
+    give(&lines.text)
 }
 
-fn line(directory: &Directory, found: &StoredItem) -> Result<String, Failure> {
-    let place = format!(
-        "{}  {:>10}  {:016x}:{:<9}",
-        found.key_text(),
-        found.generation,
-        found.segment,
-        found.at
-    );
-    match directory.read(found) {
-        Ok(stored) => Ok(format!(
-            "{place}  {:>10}  {}",
-            stored.header.content_bytes,
-            what(&stored)
-        )),
-        Err(OfflineError::Format { path, error }) => {
-            tell(&format!("note: {}: {error}", path.display()));
-            Ok(format!("{place}           -  damaged"))
+fn each_record(
+    directory: &Directory,
+    all: bool,
+    take: &mut dyn FnMut(&RecordReport) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let survey = directory.survey().map_err(|error| failure(&error))?;
+    for found in survey.records() {
+        let state = survey.state_of(directory, found);
+        if state != RecordState::Live && !all {
+            continue;
         }
-        Err(error) => Err(failure(&error)),
+        let record = RecordReport::of(found, state, directory.read(found));
+        take(&record.map_err(|error| failure(&error))?)?;
     }
+    Ok(())
+}
+
+/// What is not written yet.
+struct Lines<'a> {
+    text: String,
+    flags: &'a LsFlags,
+}
+
+impl Lines<'_> {
+    fn add(&mut self, record: &RecordReport) -> Result<(), Failure> {
+        if self.flags.whole.json {
+            let line = serde_json::to_string(record);
+            let line = line.map_err(|error| Failure::outside("cannot write JSON", error))?;
+            self.text.push_str(&line);
+        } else {
+            if let RecordKind::Damaged { why } = &record.what {
+                tell(&format!("note: {why}"));
+            }
+            let mut line = line(record);
+            if self.flags.all {
+                line.push_str("  ");
+                line.push_str(&record.state);
+            }
+            self.text.push_str(line.trim_end());
+        }
+        self.text.push('\n');
+        if self.text.len() > OUTPUT_BYTES {
+            give(&self.text)?;
+            self.text.clear();
+        }
+        Ok(())
+    }
+}
+
+fn line(record: &RecordReport) -> String {
+    let place = format!(
+        "{}  {:>10}  {}:{:<9}",
+        record.key, record.generation, record.segment, record.offset
+    );
+    let bytes = record.content_bytes;
+    let bytes = bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
+    format!("{place}  {bytes:>10}  {}", what(&record.what))
 }
 
 /// Status, content type and URL, or what the target varies on.
-fn what(stored: &IntactRecord) -> String {
-    match OnDisk::read(&stored.meta) {
-        Ok(OnDisk::Response(response)) => {
-            let content_type = content_type(&response.head);
-            match response.target {
-                Some(target) => format!("{}  {content_type:<24}  {target}", response.status),
-                None => format!("{}  {content_type}", response.status),
+fn what(what: &RecordKind) -> String {
+    match what {
+        RecordKind::Response {
+            status,
+            content_type,
+            url,
+        } => {
+            let content_type = content_type.as_deref().unwrap_or("-");
+            match url {
+                Some(url) => format!("{status}  {content_type:<24}  {url}"),
+                None => format!("{status}  {content_type}"),
             }
         }
-        Ok(OnDisk::Rules(rules)) => {
-            let sets: Vec<String> = rules.fields.iter().map(|names| names.join(",")).collect();
+        RecordKind::Rules { fields } => {
+            let sets: Vec<String> = fields.iter().map(|names| names.join(",")).collect();
             format!("rules  {}", sets.join(" "))
         }
-        Err(error) => format!("unknown  {error}"),
-    }
-}
-
-fn content_type(head: &[u8]) -> String {
-    let head = String::from_utf8_lossy(head);
-    let fields = head.lines().filter_map(|line| line.split_once(':'));
-    let mut types = fields.filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    let value = types.next().map_or("-", |(_, value)| value.trim());
-    // what an origin sent is not let loose on a terminal
-    value.chars().filter(|c| !c.is_control()).collect()
-}
-
-pub(super) const fn word(life: RecordState) -> &'static str {
-    match life {
-        RecordState::Live => "live",
-        RecordState::Purged => "purged",
-        RecordState::Superseded => "superseded",
-        RecordState::Doubtful => "doubtful",
+        RecordKind::Unknown { why } => format!("unknown  {why}"),
+        RecordKind::Damaged { .. } => "damaged".to_owned(),
     }
 }

@@ -1,9 +1,10 @@
-//! `weir store`: a store on disk, looked at while no process uses it.
+//! `weir store`: a store on disk, read from its files, or by the proxy that uses it.
 
-mod directories;
+mod asked;
 mod export;
 mod flags;
 mod ls;
+mod source;
 mod stats;
 mod verify;
 

@@ -15,6 +15,7 @@ mod full;
 mod killed;
 mod link;
 mod mount;
+mod online;
 mod owner;
 mod purged;
 mod scrub;

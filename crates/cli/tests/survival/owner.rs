@@ -92,21 +92,3 @@ fn store_directory_that_cannot_be_made_is_named_in_the_error() {
     let said = refusal(&parts.config().set("disk.directories", &directories));
     assert!(said.contains(&path), "{said}");
 }
-
-/// What changes while it is read would look damaged.
-#[test]
-fn store_command_refuses_a_store_in_use_by_a_running_proxy() {
-    let parts = Parts::new();
-    let weir = parts.serve();
-    parts.get(&weir, "/a?size=100");
-    super::wait_for_entries(&weir, 1);
-    let listed = Command::new(env!("CARGO_BIN_EXE_weir"))
-        .args(["store", "ls", "--dir"])
-        .arg(parts.path())
-        .output()
-        .expect("the binary was built with this test");
-    let said = String::from_utf8_lossy(&listed.stderr).into_owned();
-    assert!(!listed.status.success(), "{said}");
-    assert!(said.contains(&weir.id().to_string()), "{said}");
-    parts.get(&weir, "/a?size=100");
-}

@@ -13,15 +13,24 @@ const REST_MS_MAX: u64 = 100;
 /// Turns bytes that were read into rests, so that no more than so many are read a second, however
 /// small each read is.
 #[derive(Debug)]
-struct Pace {
+pub struct Pace {
     bytes_per_s: u64,
     /// Bytes times 1000 that no rest was taken for yet: less than a millisecond's.
     left: u64,
 }
 
 impl Pace {
+    /// At most `bytes_per_s`, which is not 0.
+    #[must_use]
+    pub const fn new(bytes_per_s: u64) -> Self {
+        Self {
+            bytes_per_s,
+            left: 0,
+        }
+    }
+
     /// Milliseconds to rest for `bytes` more.
-    fn rest_ms(&mut self, bytes: u64) -> u64 {
+    pub fn rest_ms(&mut self, bytes: u64) -> u64 {
         let owed = self.left.saturating_add(bytes.saturating_mul(1000));
         self.left = owed % self.bytes_per_s;
         owed / self.bytes_per_s
@@ -30,10 +39,7 @@ impl Pace {
 
 /// Goes round and round.
 pub(crate) fn run(directory: &Arc<Directory>, bytes_per_s: u64, is_closing: impl Fn() -> bool) {
-    let mut pace = Pace {
-        bytes_per_s,
-        left: 0,
-    };
+    let mut pace = Pace::new(bytes_per_s);
     let rest = |mut owed_ms: u64| {
         while owed_ms > 0 {
             if is_closing() {
@@ -96,10 +102,7 @@ mod tests {
     #[test]
     fn scrub_rate_is_kept_for_reads_of_any_size() {
         for (bytes_per_s, bytes) in [(10 << 20, 700), (1000, 1), (3, 1000), (1 << 30, 80)] {
-            let mut pace = Pace {
-                bytes_per_s,
-                left: 0,
-            };
+            let mut pace = Pace::new(bytes_per_s);
             let rested_ms: u64 = (0..10_000).map(|_| pace.rest_ms(bytes)).sum();
             assert_eq!(rested_ms, 10_000 * bytes * 1000 / bytes_per_s);
         }

@@ -3,7 +3,7 @@
 use super::content::read_record;
 use super::directory::Directory;
 use super::error::{OfflineError, Problem};
-use super::segment::{Segment, StoredItem};
+use super::segment::{Folder, Segment, StoredItem};
 use super::survey::{RecordState, Survey};
 use crate::format::{
     EXTENT_HEADER_BYTES_MAX, ExtentHeader, ExtentRef, FormatError, Kind, segment_file_name,
@@ -49,66 +49,88 @@ impl Directory {
         for found in &survey.found {
             let segment = match open.take() {
                 Some(segment) if segment.seal.number() == found.segment => segment,
-                _ => Segment::open(self, found.segment)?,
+                _ => Segment::open(self.folder(), found.segment)?,
             };
             let is_live = found.is_response() && survey.state_of(self, found) == RecordState::Live;
-            checked.bytes += u64::from(found.bytes);
-            checked.live += u64::from(is_live);
-            match found.kind {
-                Some(_) => checked.records += 1,
-                None => checked.extents += 1,
-            }
-            if let Err(error) = check_one(&segment, found)? {
-                tell(&Problem::of(&segment.name(), &error));
-            } else if is_live && found.kind == Some(Kind::Listed) {
-                let is_whole = self.check_listed(&segment, found, tell)?;
-                checked.partly_evicted += u64::from(!is_whole);
-            }
+            check_item(
+                (self.folder(), &segment),
+                found,
+                is_live,
+                &mut checked,
+                tell,
+            )?;
             open = Some(segment);
         }
         Ok(checked)
     }
+}
 
-    /// Whether the extents a record names are what it says, and whether all are there; their
-    /// content is checked where they lie. The oldest segments leave to make room, whatever newer
-    /// records say of them.
-    fn check_listed(
-        &self,
-        segment: &Segment,
-        found: &StoredItem,
-        tell: &mut dyn FnMut(&Problem),
-    ) -> Result<bool, OfflineError> {
-        let mut is_whole = true;
-        let stored = read_record(segment, found)?;
-        for extent in &stored.extents {
-            match self.check_reference(stored.header.key, extent) {
-                Ok(()) => {}
-                Err(OfflineError::Format { error, .. }) => {
-                    let what = format!(
-                        "content from {} on is named to be in {}: {error}",
-                        extent.from,
-                        segment_file_name(extent.segment)
-                    );
-                    tell(&Problem::new(&segment.name(), u64::from(found.at), what));
-                }
-                Err(OfflineError::Io { error, .. })
-                    if error.kind() == std::io::ErrorKind::NotFound =>
-                {
-                    is_whole = false;
-                }
-                Err(error) => return Err(error),
+/// Checks a record or extent, and counts it.
+///
+/// # Errors
+///
+/// The file system says no.
+pub(crate) fn check_item(
+    (folder, segment): (Folder<'_>, &Segment),
+    found: &StoredItem,
+    is_live: bool,
+    checked: &mut VerifyReport,
+    tell: &mut dyn FnMut(&Problem),
+) -> Result<(), OfflineError> {
+    checked.bytes += u64::from(found.bytes);
+    checked.live += u64::from(is_live);
+    match found.kind {
+        Some(_) => checked.records += 1,
+        None => checked.extents += 1,
+    }
+    if let Err(error) = check_one(segment, found)? {
+        tell(&Problem::of(&segment.name(), &error));
+    } else if is_live && found.kind == Some(Kind::Listed) {
+        let is_whole = check_listed(folder, segment, found, tell)?;
+        checked.partly_evicted += u64::from(!is_whole);
+    }
+    Ok(())
+}
+
+/// Whether the extents a record names are what it says, and whether all are there; their content is
+/// checked where they lie. The oldest segments leave to make room, whatever newer records say of
+/// them.
+fn check_listed(
+    folder: Folder<'_>,
+    segment: &Segment,
+    found: &StoredItem,
+    tell: &mut dyn FnMut(&Problem),
+) -> Result<bool, OfflineError> {
+    let mut is_whole = true;
+    let stored = read_record(segment, found)?;
+    for extent in &stored.extents {
+        match check_reference(folder, stored.header.key, extent) {
+            Ok(()) => {}
+            Err(OfflineError::Format { error, .. }) => {
+                let what = format!(
+                    "content from {} on is named to be in {}: {error}",
+                    extent.from,
+                    segment_file_name(extent.segment)
+                );
+                tell(&Problem::new(&segment.name(), u64::from(found.at), what));
             }
+            Err(error) if error.is_absence() => is_whole = false,
+            Err(error) => return Err(error),
         }
-        Ok(is_whole)
     }
+    Ok(is_whole)
+}
 
-    fn check_reference(&self, key: Digest, extent: &ExtentRef) -> Result<(), OfflineError> {
-        let segment = Segment::open(self, extent.segment)?;
-        let bytes = segment.read(u64::from(extent.at), EXTENT_HEADER_BYTES_MAX)?;
-        ExtentHeader::decode(&bytes, segment.seal, u64::from(extent.at))
-            .and_then(|header| header.check_reference(key, extent))
-            .map_err(|error| OfflineError::format(&segment.path, error))
-    }
+fn check_reference(
+    folder: Folder<'_>,
+    key: Digest,
+    extent: &ExtentRef,
+) -> Result<(), OfflineError> {
+    let segment = Segment::open(folder, extent.segment)?;
+    let bytes = segment.read(u64::from(extent.at), EXTENT_HEADER_BYTES_MAX)?;
+    ExtentHeader::decode(&bytes, segment.seal, u64::from(extent.at))
+        .and_then(|header| header.check_reference(key, extent))
+        .map_err(|error| OfflineError::format(&segment.path, error))
 }
 
 /// Every byte of a record or extent, and whether it is the one the table means.

@@ -2,11 +2,12 @@
 
 use super::directory::Directory;
 use super::error::OfflineError;
-use super::segment::{Segment, StoredItem, key_text};
+use super::segment::{Folder, Segment, StoredItem, key_text};
 use crate::format::{
     EXTENT_HEADER_BYTES_MAX, ExtentHeader, ExtentRef, RECORD_HEADER_BYTES, RecordHeader,
 };
 use std::io::{self, Write};
+use std::ops::Range;
 
 /// A record whose header, list and meta are intact.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,19 @@ impl IntactRecord {
     pub fn key_text(&self) -> String {
         key_text(self.header.key)
     }
+
+    /// Whether its content is there from its beginning on without a gap.
+    #[must_use]
+    pub fn is_contiguous(&self) -> bool {
+        let mut at = 0;
+        for extent in &self.extents {
+            if extent.from != at {
+                break;
+            }
+            at += u64::from(extent.len);
+        }
+        at == self.header.content_bytes
+    }
 }
 
 impl Directory {
@@ -34,7 +48,7 @@ impl Directory {
     ///
     /// Something of it is damaged, or it is not what its table says.
     pub fn read(&self, found: &StoredItem) -> Result<IntactRecord, OfflineError> {
-        let segment = Segment::open(self, found.segment)?;
+        let segment = Segment::open(self.folder(), found.segment)?;
         read_record(&segment, found)
     }
 
@@ -54,9 +68,10 @@ impl Directory {
         for extent in &stored.extents {
             let segment = match open.take() {
                 Some(segment) if segment.seal.number() == extent.segment => segment,
-                _ => Segment::open(self, extent.segment)?,
+                _ => Segment::open(self.folder(), extent.segment)?,
             };
-            each_chunk(&segment, stored, extent, &mut |chunk| {
+            let mut wanted = |_| Wanted::This;
+            each_chunk(&segment, stored, extent, &mut wanted, &mut |_, chunk| {
                 written += chunk.len() as u64;
                 output.write_all(chunk)
             })?;
@@ -66,7 +81,70 @@ impl Directory {
     }
 }
 
-pub(super) fn read_record(
+/// The content of a record from `from` on, verified: `bytes_max` bytes, fewer at its end.
+///
+/// # Errors
+///
+/// A chunk of it is damaged, or is not there any more.
+pub(crate) fn content_piece(
+    folder: Folder<'_>,
+    stored: &IntactRecord,
+    from: u64,
+    bytes_max: usize,
+) -> Result<Vec<u8>, OfflineError> {
+    let end = from.saturating_add(bytes_max as u64);
+    let mut piece = Vec::new();
+    for extent in &stored.extents {
+        if extent.from >= end || extent.from + u64::from(extent.len) <= from {
+            continue;
+        }
+        let segment = Segment::open(folder, extent.segment)?;
+        let mut wanted = |chunk: Range<u64>| match (chunk.end <= from, chunk.start >= end) {
+            (true, _) => Wanted::Later,
+            (_, true) => Wanted::Nothing,
+            _ => Wanted::This,
+        };
+        each_chunk(&segment, stored, extent, &mut wanted, &mut |at, chunk| {
+            let skip = usize::try_from(from.saturating_sub(at)).unwrap_or(usize::MAX);
+            let rest = chunk.get(skip..).unwrap_or_default();
+            piece.extend_from_slice(&rest[..rest.len().min(bytes_max - piece.len())]);
+            Ok(())
+        })?;
+    }
+    Ok(piece)
+}
+
+/// Which chunk of an extent is read.
+enum Wanted {
+    /// This one.
+    This,
+    /// Not this one; perhaps one behind it.
+    Later,
+    /// Not this one, and none behind it.
+    Nothing,
+}
+
+/// What lies at `at` in `segment`, if that is a record.
+///
+/// # Errors
+///
+/// It is none, or damaged, or cannot be read.
+pub(crate) fn item_at(segment: &Segment, at: u32) -> Result<StoredItem, OfflineError> {
+    let offset = u64::from(at);
+    let head = segment.read(offset, RECORD_HEADER_BYTES)?;
+    let header = RecordHeader::decode(&head, segment.seal, offset)
+        .map_err(|error| OfflineError::format(&segment.path, error))?;
+    Ok(StoredItem {
+        key: header.key,
+        generation: header.generation,
+        segment: segment.seal.number(),
+        at,
+        bytes: header.bytes,
+        kind: Some(header.kind),
+    })
+}
+
+pub(crate) fn read_record(
     segment: &Segment,
     found: &StoredItem,
 ) -> Result<IntactRecord, OfflineError> {
@@ -84,12 +162,13 @@ pub(super) fn read_record(
     })
 }
 
-/// Hands out the chunks of an extent, verified.
+/// Hands out the chunks of an extent that are wanted, verified, each with its place in the content.
 fn each_chunk(
     segment: &Segment,
     stored: &IntactRecord,
     extent: &ExtentRef,
-    take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    wanted: &mut dyn FnMut(Range<u64>) -> Wanted,
+    take: &mut dyn FnMut(u64, &[u8]) -> io::Result<()>,
 ) -> Result<(), OfflineError> {
     let at = u64::from(extent.at);
     let wrong = |error| OfflineError::format(&segment.path, error);
@@ -102,12 +181,18 @@ fn each_chunk(
         let Some((begin, len)) = header.chunk(index) else {
             break;
         };
+        let from = extent.from + u64::from(begin);
+        match wanted(from..from + u64::from(len)) {
+            Wanted::This => {}
+            Wanted::Later => continue,
+            Wanted::Nothing => break,
+        }
         let begin = at + header.header_bytes() + u64::from(begin);
         let chunk = segment.read(begin, len as usize)?;
         header
             .check_chunk(segment.seal, at, index, &chunk)
             .map_err(wrong)?;
-        take(&chunk).map_err(OfflineError::Output)?;
+        take(from, &chunk).map_err(OfflineError::Output)?;
     }
     Ok(())
 }

@@ -2,9 +2,10 @@
 
 use super::error::OfflineError;
 use super::purges::Purges;
+use super::segment::Folder;
 use crate::format::{
     FormatError, FormatErrorKind, LOCK_FILE, PAGE_BYTES, SUPERBLOCK_FILE, Superblock, Volume,
-    segment_file_name, segment_number,
+    segment_number,
 };
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read};
@@ -86,8 +87,11 @@ impl Directory {
         &self.purges
     }
 
-    pub(super) fn segment_path(&self, number: u64) -> PathBuf {
-        self.path.join(segment_file_name(number))
+    pub(super) fn folder(&self) -> Folder<'_> {
+        Folder {
+            path: &self.path,
+            volume: self.volume(),
+        }
     }
 }
 
@@ -140,7 +144,8 @@ fn lock(directory: &Path) -> Result<Option<File>, OfflineError> {
     }
 }
 
-fn list(directory: &Path) -> Result<(Vec<u64>, Vec<String>), OfflineError> {
+/// The numbers of the segments in `directory`, and the names of files that were set aside.
+pub(crate) fn list(directory: &Path) -> Result<(Vec<u64>, Vec<String>), OfflineError> {
     let wrong = |error| OfflineError::io(directory, error);
     let (mut segments, mut aside) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(directory).map_err(wrong)? {

@@ -40,18 +40,26 @@ pub enum OfflineError {
 }
 
 impl OfflineError {
-    pub(super) fn io(path: &Path, error: io::Error) -> Self {
+    pub(crate) fn io(path: &Path, error: io::Error) -> Self {
         Self::Io {
             path: path.to_owned(),
             error,
         }
     }
 
-    pub(super) fn format(path: &Path, error: FormatError) -> Self {
+    pub(crate) fn format(path: &Path, error: FormatError) -> Self {
         Self::Format {
             path: path.to_owned(),
             error,
         }
+    }
+}
+
+impl OfflineError {
+    /// Whether a file is not there: of a store in use, the oldest segments leave at any time.
+    #[must_use]
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Self::Io { error, .. } if error.kind() == io::ErrorKind::NotFound)
     }
 }
 
@@ -88,7 +96,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(file: &str, at: u64, what: impl fmt::Display) -> Self {
+    pub(crate) fn new(file: &str, at: u64, what: impl fmt::Display) -> Self {
         Self {
             file: file.to_owned(),
             at,
@@ -96,7 +104,7 @@ impl Problem {
         }
     }
 
-    pub(super) fn of(file: &str, error: &FormatError) -> Self {
+    pub(crate) fn of(file: &str, error: &FormatError) -> Self {
         let what = format!("{}: {}", error.item, error.kind);
         Self::new(file, error.at, what)
     }

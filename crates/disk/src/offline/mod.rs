@@ -3,12 +3,12 @@
 //! It is written after `docs/store-format.md` alone, shares nothing with the store that serves but
 //! `format`, and trusts nothing: so it is also the second opinion on what that one wrote.
 
-mod check;
-mod content;
-mod directory;
+pub(crate) mod check;
+pub(crate) mod content;
+pub(crate) mod directory;
 mod error;
 mod purges;
-mod segment;
+pub(crate) mod segment;
 mod survey;
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,15 @@
 //! A segment: by its table if it is sealed, step by step otherwise.
 
-use super::directory::Directory;
 use super::error::{OfflineError, Problem};
 use crate::format::{
     ALIGN_BYTES, EXTENT_HEADER_BYTES_MAX, FormatError, FormatErrorKind, Item, Kind, PAGE_BYTES,
-    SEGMENT_BYTES_MAX, Seal, SegmentHeader, Step, TRAILER_BYTES, TableEntry, Trailer, decode_table,
-    segment_file_name, step, table_bytes,
+    SEGMENT_BYTES_MAX, Seal, SegmentHeader, Step, TRAILER_BYTES, TableEntry, Trailer, Volume,
+    decode_table, segment_file_name, step, table_bytes,
 };
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use weir_policy::Digest;
 
 /// How much is read at once when a segment is looked through.
@@ -50,7 +49,7 @@ impl StoredItem {
     }
 }
 
-pub(super) fn key_text(key: Digest) -> String {
+pub(crate) fn key_text(key: Digest) -> String {
     format!("{:016x}{:016x}", key.0, key.1)
 }
 
@@ -63,38 +62,45 @@ pub enum State {
     Open,
 }
 
+/// Where the segments of a directory lie, and what their checksums are made with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Folder<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) volume: Volume,
+}
+
 /// An open segment.
 #[derive(Debug)]
-pub(super) struct Segment {
-    pub(super) path: PathBuf,
-    pub(super) seal: Seal,
-    pub(super) header: SegmentHeader,
+pub(crate) struct Segment {
+    pub(crate) path: PathBuf,
+    pub(crate) seal: Seal,
+    pub(crate) header: SegmentHeader,
     /// Bytes of the file.
-    pub(super) len: u64,
+    pub(crate) len: u64,
     file: File,
 }
 
 /// What lies in a segment.
 #[derive(Debug)]
-pub(super) struct Contents {
-    pub(super) state: State,
-    pub(super) found: Vec<StoredItem>,
+pub(crate) struct Contents {
+    pub(crate) state: State,
+    pub(crate) found: Vec<StoredItem>,
     /// Newest purge that the segment knows of.
-    pub(super) purged: u64,
-    pub(super) problems: Vec<Problem>,
+    pub(crate) purged: u64,
+    pub(crate) problems: Vec<Problem>,
 }
 
 impl Segment {
-    pub(super) fn open(directory: &Directory, number: u64) -> Result<Self, OfflineError> {
-        let path = directory.segment_path(number);
+    pub(crate) fn open(folder: Folder<'_>, number: u64) -> Result<Self, OfflineError> {
+        let path = folder.path.join(segment_file_name(number));
         let wrong = |error| OfflineError::io(&path, error);
         let file = File::open(&path).map_err(wrong)?;
         let len = file.metadata().map_err(wrong)?.len();
         let page = read(&file, 0, PAGE_BYTES).map_err(wrong)?;
-        let header = SegmentHeader::decode(&page, directory.volume(), number)
+        let header = SegmentHeader::decode(&page, folder.volume, number)
             .map_err(|error| OfflineError::format(&path, error))?;
         Ok(Self {
-            seal: directory.volume().segment(number),
+            seal: folder.volume.segment(number),
             len: len.min(u64::from(SEGMENT_BYTES_MAX)),
             path,
             header,
@@ -102,17 +108,17 @@ impl Segment {
         })
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         segment_file_name(self.seal.number())
     }
 
     /// At most `len` bytes from `at` on: fewer at the end of the file.
-    pub(super) fn read(&self, at: u64, len: usize) -> Result<Vec<u8>, OfflineError> {
+    pub(crate) fn read(&self, at: u64, len: usize) -> Result<Vec<u8>, OfflineError> {
         read(&self.file, at, len).map_err(|error| OfflineError::io(&self.path, error))
     }
 
     /// By the table; by looking through the segment if there is none, or it is damaged.
-    pub(super) fn contents(&self) -> Result<Contents, OfflineError> {
+    pub(crate) fn contents(&self) -> Result<Contents, OfflineError> {
         match self.by_table()? {
             Ok((trailer, entries)) => Ok(Contents {
                 state: State::Sealed,
@@ -154,7 +160,8 @@ impl Segment {
         }
     }
 
-    fn by_steps(&self) -> Result<Contents, OfflineError> {
+    /// By looking through the segment.
+    pub(crate) fn by_steps(&self) -> Result<Contents, OfflineError> {
         let mut contents = Contents {
             state: State::Open,
             found: Vec::new(),

@@ -18,6 +18,23 @@ pub enum RecordState {
     Superseded,
     /// The purge journal has lost entries, and one of them may have been for this record.
     Doubtful,
+    /// The process that uses the store does not find it any more, as it was damaged or outdated: it
+    /// may be live again after a restart.
+    Forgotten,
+}
+
+impl RecordState {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Purged => "purged",
+            Self::Superseded => "superseded",
+            Self::Doubtful => "doubtful",
+            Self::Forgotten => "forgotten",
+        }
+    }
 }
 
 /// A segment that was looked at.
@@ -59,7 +76,7 @@ impl Directory {
         survey.problems.extend(self.purges().recovered().cloned());
         let mut purged = 0;
         for &number in self.segments() {
-            let segment = match Segment::open(self, number) {
+            let segment = match Segment::open(self.folder(), number) {
                 Ok(segment) => segment,
                 Err(OfflineError::Format { error, .. }) => {
                     let name = segment_file_name(number);

@@ -1,6 +1,7 @@
 //! Stored responses on the admin interface: found, fetched, validated, expired, deleted, injected
 //! and read.
 
+pub(super) mod disk;
 mod variants;
 
 use super::{Control, purge, text};

@@ -88,6 +88,10 @@ impl Control for Fake {
         Err("there is no store".into())
     }
 
+    fn disk(&self) -> Option<Arc<Disk>> {
+        None
+    }
+
     fn explain(
         &self,
         _: Option<ListenerMode>,

@@ -33,6 +33,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
+use weir_disk::Disk;
 use weir_disk::files::Files;
 use weir_extend::{ListenerMode, StoredError};
 use weir_measure::live::{LinkRow, NextHopRow, RecentMisses, TopBy, TopOf, TopTable};
@@ -590,6 +591,10 @@ impl admin::Control for Control {
         call: StoredCall,
     ) -> Result<oneshot::Receiver<Result<StoredReply, StoredError>>, String> {
         self.stored(mode, call)
+    }
+
+    fn disk(&self) -> Option<Arc<Disk>> {
+        self.shared.store.disk().cloned()
     }
 
     fn explain(

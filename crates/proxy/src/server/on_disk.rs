@@ -1,4 +1,6 @@
-//! Reads a store on disk while no proxy runs: the key of a URL, and what is stored beside content.
+//! A store on disk as operators see it: the key of a URL, and what is stored beside content.
+
+pub mod report;
 
 use crate::config::Mode;
 use crate::request::judge::key_of;

@@ -176,6 +176,14 @@ impl Purges {
         entries
     }
 
+    /// The generation of the newest one in the journal.
+    pub(crate) fn newest_journaled(&self) -> u64 {
+        let known = self.read();
+        let keys = known.keys.values().map(|mark| mark.journaled).max();
+        let all = known.all.journaled.max(known.journaled_floor);
+        keys.unwrap_or(0).max(all)
+    }
+
     /// Purges of keys.
     pub(crate) fn len(&self) -> u64 {
         self.read().keys.len() as u64

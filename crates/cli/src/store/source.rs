@@ -1,0 +1,110 @@
+//! What reads a store: this program, from its files, or the proxy that uses it.
+
+use super::asked::AskedProxy;
+use super::flags::StoreFlags;
+use crate::effective;
+use crate::messages::{Failure, tell};
+use crate::operate::{self, AdminFlags};
+use crate::serve::flags::ServeFlags;
+use std::path::{Path, PathBuf};
+use weir_disk::offline::{Directory, OfflineError};
+use weir_proxy::config::AdminAddress;
+
+/// A store that can be looked into.
+pub(super) enum Source {
+    /// No process uses it.
+    Files(Vec<Directory>),
+    /// A proxy uses it.
+    Proxy(AskedProxy),
+}
+
+/// Opens what was named, or what `weir serve` uses; if a proxy uses that, it is asked. `command` is
+/// what a message tells to enter.
+///
+/// # Errors
+///
+/// One of the directories is no store, or cannot be read, or the proxy that uses it cannot be asked
+/// (exit 3); there is no default, or the token is wrong (exit 2).
+pub(super) fn open(store: &StoreFlags, command: &str) -> Result<Source, Failure> {
+    if store.admin.is_some() {
+        return AskedProxy::find(&store.proxy()).map(Source::Proxy);
+    }
+    let paths = if store.dir.is_empty() {
+        of_serve(store.config.as_deref())?
+    } else {
+        store.dir.clone()
+    };
+    let mut directories = Vec::new();
+    for path in &paths {
+        match Directory::open(path) {
+            Ok(directory) => directories.push(directory),
+            Err(error @ OfflineError::InUse { .. }) => return in_use(store, &error, command),
+            Err(error) => return Err(failure(&error)),
+        }
+    }
+    Ok(Source::Files(directories))
+}
+
+/// The proxy that uses the store, unless directories are named: it may have further ones.
+fn in_use(store: &StoreFlags, error: &OfflineError, command: &str) -> Result<Source, Failure> {
+    let OfflineError::InUse { process, .. } = error else {
+        return Err(failure(error));
+    };
+    let address = operate::admin_of_process(process);
+    if store.dir.is_empty() {
+        let flags = match (&store.config, &address) {
+            (None, Some(address)) => {
+                AdminFlags::new(Some(address.clone()), None, store.token_file.clone())
+            }
+            _ => store.proxy(),
+        };
+        let is_known = store.config.is_some() || address.is_some();
+        if is_known && let Ok(proxy) = AskedProxy::find(&flags) {
+            tell(&format!(
+                "note: process {process} uses the store: it is asked at {}",
+                proxy.address()
+            ));
+            return Ok(Source::Proxy(proxy));
+        }
+    }
+    let address = match address {
+        Some(address @ (AdminAddress::At(_) | AdminAddress::Unix(_))) => address.to_string(),
+        Some(AdminAddress::Off) | None => "ADDR".to_owned(),
+    };
+    let which = match address.as_str() {
+        "ADDR" => ", the address of its admin interface",
+        _ => "",
+    };
+    Err(failure(error).hint(format!(
+        "ask that process: `weir store {command} --admin {address}`{which}; or stop it, or look at a copy of the directory"
+    )))
+}
+
+/// The failure for a store that cannot be read.
+pub(super) fn failure(error: &OfflineError) -> Failure {
+    let hint = match error {
+        OfflineError::NoStore { .. } => Some("name the directory of a store by --dir"),
+        _ => None,
+    };
+    Failure::outside("cannot read the store", error).hint_if(hint.map(str::to_owned))
+}
+
+/// Where `weir serve` keeps its store: by its config file, or by default.
+fn of_serve(config: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
+    let config = effective::load(&ServeFlags {
+        config: config.map(Path::to_owned),
+        ..ServeFlags::default()
+    })?;
+    let directories = config.disk.directories;
+    if !directories.is_empty() {
+        return Ok(directories.into_iter().map(|it| it.path).collect());
+    }
+    let path = weir_proxy::default_disk_path().ok_or_else(|| {
+        Failure::usage(
+            "cannot tell where the store is",
+            "neither XDG_CACHE_HOME nor HOME is set",
+        )
+        .hint("name its directory by --dir")
+    })?;
+    Ok(vec![path])
+}
