@@ -400,6 +400,13 @@ table! {
     FollowersWaiting, Gauge, "weir_followers_waiting", "requests";
     /// Fetches whose last reader disconnected, by their end and its reason.
     FetchesAbandoned(fate: Aborted), Counter, "weir_fetches_abandoned_total", "fetches";
+    /// Fetches that no client waited for, and that were ended and kept as parts as their link had
+    /// nothing for them: it was taken by others, or its quota was spent.
+    FetchesPaused, Counter, "weir_fetches_paused_total", "fetches";
+    /// Such parts whose completion has begun since.
+    FetchesResumed, Counter, "weir_fetches_resumed_total", "fetches";
+    /// Such parts that are to be completed, 64 at most.
+    PausedParts, Gauge, "weir_paused_parts", "parts";
     /// Responses under construction that turned out to have no room in the store: kept for their
     /// readers only, 128 KiB a reader behind the fastest, or 1 MiB where there is room for that.
     PassedThrough, Counter, "weir_passed_through_total", "responses";

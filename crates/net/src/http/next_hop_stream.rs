@@ -140,6 +140,16 @@ impl NextHopStream {
         }
     }
 
+    /// Whether it is over a link that has nothing for what no client waits for.
+    #[must_use]
+    pub fn is_link_scarce(&self) -> bool {
+        match &self.kind {
+            Kind::Http1(stream) => stream.is_link_scarce(),
+            #[cfg(feature = "multiplexed-double")]
+            Kind::Double(_) => false,
+        }
+    }
+
     /// Says that what it brings is a range, of this target and for this client: all such ranges
     /// together are as large to its link as one response.
     pub fn set_range_of(&mut self, of: Digest) {

@@ -20,6 +20,7 @@ mod continuation;
 mod in_flight;
 mod pace;
 pub mod page_cache;
+mod paused_parts;
 mod popularity;
 
 pub use abort::{
@@ -35,4 +36,5 @@ pub use in_flight::{
     PASSING_BEHIND_READER_BYTES, READERS_MAX, ReadPermit, ReaderId, SPANS_MAX, Step,
 };
 pub use pace::{Pace, ReadAhead};
+pub use paused_parts::{PAUSED_KEPT_MS, PAUSED_PARTS_MAX, PAUSED_REST_MS, PausedParts};
 pub use popularity::{Chance, Popularity};

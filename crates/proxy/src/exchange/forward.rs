@@ -501,7 +501,7 @@ async fn read_fetch(
     };
     // before it begins: a fetch without a reader may be stopped at once
     let reader = span.and_then(|span| in_flight.attach(span).ok().zip(Some(span)));
-    let fetch = transfer::begin(&worker, &exchange.settings, hop, start.target);
+    let fetch = transfer::begin(&worker, exchange, hop, start.target);
     if fetch.is_cut() {
         if let Some((reader, _)) = reader {
             in_flight.leave(&worker, reader);
@@ -548,6 +548,20 @@ async fn read_fetch(
     exchange.log.fetched(brought, with_head);
     conclude(exchange, &worker, &in_flight);
     Ok(())
+}
+
+/// Content to be stored that no client waits for: its fetch goes on without a reader, and those who
+/// ask for it meanwhile read it.
+pub(crate) fn fetch_unread(exchange: &RequestState, hop: NextHopStream, start: FetchStart) {
+    let worker = &exchange.worker;
+    let in_flight = Arc::clone(&start.target.in_flight);
+    in_flight.go_on(start.target.id);
+    let fetch = transfer::begin(worker, exchange, hop, start.target);
+    let answers_others = in_flight.answers_others(worker);
+    let collapsed = &worker.shared.collapsed;
+    let group = answers_others.then(|| collapsed.publish(exchange.key, &in_flight));
+    in_flight.set_group(worker, group.flatten());
+    fetch.spawn();
 }
 
 /// Enters into the verdict whether the response was stored.

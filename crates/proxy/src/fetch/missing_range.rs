@@ -209,13 +209,7 @@ async fn run(mut pending: Pending, mut exchange: RequestState, forwarding: Forwa
         ))) => {
             pending.begun = true;
             pending.in_flight.confirmed(pending.fetch);
-            transfer::begin(
-                &pending.worker,
-                &exchange.settings,
-                connection,
-                arrived.target,
-            )
-            .spawn();
+            transfer::begin(&pending.worker, &exchange, connection, arrived.target).spawn();
         }
         Ok(Some(BackgroundResult::Answered(_, ResponseOutcome::ForwardAgain))) => {
             pending.end(FetchEnd::Changed)

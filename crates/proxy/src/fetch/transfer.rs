@@ -6,10 +6,12 @@
 //! if the response was complete, and is closed otherwise: HTTP/1.1 has no other way to stop a
 //! response (RFC 9112 §9.3).
 
+use crate::config::Mode;
+use crate::exchange::state::RequestState;
 use crate::fetch::in_flight::InFlightResponse;
-use crate::settings::Settings;
 use crate::worker::core::{SCRATCH_BYTES, Worker};
 use crate::worker::demand::Allowance;
+use crate::worker::paused_parts::{PartTarget, URL_BYTES_MAX};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::ops::ControlFlow;
@@ -17,12 +19,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use weir_extend::ListenerMode;
 use weir_measure::{Aborted, Label as _, Metric};
 use weir_net::flow;
 use weir_net::http::{ContentCut, ContentEnd, ContentRead, NextHopStream};
 use weir_net::{Deadline, Party};
 use weir_policy::Tick;
 use weir_policy::fetch::{AbortDecision, FetchEnd, FetchId, ReadPermit, StopReason, judge};
+use weir_semantics::Method;
 
 /// What a fetch begins with: the response head has been received.
 pub(crate) struct FetchTarget {
@@ -52,6 +56,8 @@ struct Fetch {
     unread_since: Option<Tick>,
     /// Its share of the budget of background bytes.
     background: Allowance,
+    /// What requests the rest of it, if it is over a link and can be paused.
+    target: Option<PartTarget>,
     /// Bytes that the heavy hitters do not have yet.
     uncounted: Cell<u64>,
 }
@@ -62,22 +68,24 @@ pub(crate) struct Ready(Box<Fetch>);
 /// Begins the transfer: readers can read the content received with the head when this returns.
 pub(crate) fn begin(
     worker: &Rc<Worker>,
-    settings: &Arc<Settings>,
+    exchange: &RequestState,
     mut hop: NextHopStream,
     begun: FetchTarget,
 ) -> Ready {
+    let settings = &exchange.settings;
     let silence = settings.config.limits.next_hop_silence.as_duration();
     let base = flow::first_window(begun.in_flight.read_ahead, worker.now());
     hop.response().begin_window(base.unwrap_or(0));
     let mut fetch = Box::new(Fetch {
         worker: Rc::clone(worker),
+        target: part_target(exchange, &hop),
         in_flight: begun.in_flight,
         id: begun.id,
         hop: Some(hop),
         deadline: Deadline::new(silence),
         silence,
         is_spawned: false,
-        is_background: false,
+        is_background: exchange.is_for_store_alone(),
         end: None,
         looked: None,
         unread_ms_max: settings.config.fetch.finish_unknown_length.as_millis(),
@@ -88,6 +96,27 @@ pub(crate) fn begin(
     worker.counters().inc(Metric::FetchesUnderWay);
     fetch.take_buffered();
     Ready(fetch)
+}
+
+/// What requests the rest of what `exchange` has requested, without its fields. None where modules
+/// may have changed the request, and where another node of the cluster has the response.
+fn part_target(exchange: &RequestState, hop: &NextHopStream) -> Option<PartTarget> {
+    let request = &exchange.request;
+    let is_plain = request.method == Method::Get
+        && exchange.modules.is_none()
+        && exchange.variant.is_none()
+        && exchange.lateral.is_none();
+    if hop.facts().link.is_none() || !is_plain {
+        return None;
+    }
+    let url = request.target_uri();
+    (url.len() <= URL_BYTES_MAX).then(|| PartTarget {
+        mode: match request.mode {
+            Mode::Forward => ListenerMode::Forward,
+            Mode::Gateway => ListenerMode::Gateway,
+        },
+        url: url.into(),
+    })
 }
 
 impl Ready {
@@ -136,6 +165,10 @@ impl Fetch {
                 }
                 ReadPermit::Background if self.is_endless() && !self.in_flight.is_awaited() => {
                     self.stop_unread(StopReason::LengthUnknown);
+                    continue;
+                }
+                ReadPermit::Background if self.is_to_pause() => {
+                    self.pause();
                     continue;
                 }
                 ReadPermit::Background if self.in_flight.is_kept() => {
@@ -195,6 +228,10 @@ impl Fetch {
             Poll::Ready(Err(why)) => {
                 if why == ContentCut::LinkSpent {
                     self.in_flight.link_is_spent();
+                    let goes_on = matches!(self.verdict(), AbortDecision::Continue(_));
+                    if goes_on && self.in_flight.keeps_part() {
+                        self.remember();
+                    }
                 }
                 self.finish(match why {
                     ContentCut::Filter => FetchEnd::Module,
@@ -257,19 +294,51 @@ impl Fetch {
         }
     }
 
-    /// It has no reader: continues, or stops.
-    fn judge(&mut self) {
+    /// Whether it is worth its bytes without a reader.
+    fn verdict(&self) -> AbortDecision {
         let shared = &self.worker.shared;
         let free = shared.background.free(self.worker.now());
         let again = shared.popularity.again(self.in_flight.key());
         let unread = self.in_flight.unread(self.id, again, free);
-        let verdict = match judge(&self.in_flight.abort, &unread) {
+        match judge(&self.in_flight.abort, &unread) {
             // it would wait for ever
             AbortDecision::Continue(_) if shared.background.is_nothing() => {
                 AbortDecision::Stop(StopReason::NoBudget)
             }
             verdict => verdict,
+        }
+    }
+
+    /// Whether it is better completed later: no reader needs it, and its link has nothing for it.
+    fn is_to_pause(&self) -> bool {
+        self.target.is_some()
+            && self.hop.as_ref().is_some_and(NextHopStream::is_link_scarce)
+            && self.in_flight.keeps_part()
+            && !self.in_flight.is_awaited()
+    }
+
+    /// Ends, and is to be completed later, unless a reader was attached meanwhile.
+    fn pause(&mut self) {
+        if self.in_flight.end_unread(&self.worker, self.id) {
+            self.remember();
+            self.finish(FetchEnd::Stopped);
+        }
+    }
+
+    /// The part of it is to be completed later.
+    fn remember(&mut self) {
+        let Some(target) = self.target.take() else {
+            return;
         };
+        let shared = &self.worker.shared;
+        let (now, key) = (self.worker.now().tick, self.in_flight.key());
+        let counters = shared.common_counters();
+        shared.paused.pause(counters, now, key, target);
+    }
+
+    /// It has no reader: continues, or stops.
+    fn judge(&mut self) {
+        let verdict = self.verdict();
         match verdict {
             AbortDecision::Continue(_) => {
                 self.count_fate(verdict);

@@ -7,6 +7,7 @@ use crate::cluster::{ClusterSecret, Membership};
 use crate::config::{
     self, AdminAddress, Config, LogClients, LogFormat, LogQueries, LogTarget, TokenFile,
 };
+use crate::host::stored::paused_fetches;
 use crate::host::{
     digest_fetch, hop_probes, member_message, module_host, own_url_check, purge_sender,
     state_exchange, timers,
@@ -31,6 +32,7 @@ use crate::worker::demand::{Background, Popularity, Refreshes};
 use crate::worker::heartbeats::Heartbeats;
 use crate::worker::jobs::Jobs;
 use crate::worker::links::{LinkError, LinkSet};
+use crate::worker::paused_parts::PausedFetches;
 use crate::worker::shared::Shared;
 use arc_swap::ArcSwap;
 use std::fmt;
@@ -402,6 +404,7 @@ pub(super) fn share(
         background: Background::new(config.fetch.background_rate.bytes()),
         client_rates: ClientRates::default(),
         links,
+        paused: PausedFetches::default(),
         passing: Arc::default(),
         read_ahead_max_bytes: AtomicU64::new(0),
     })
@@ -426,6 +429,7 @@ fn begin_tasks(worker: &Rc<Worker>) {
     digest_fetch::spawn(worker);
     state_exchange::spawn(worker);
     hop_probes::spawn(worker);
+    paused_fetches::spawn(worker);
     hand_off::begin_sessions(worker);
 }
 

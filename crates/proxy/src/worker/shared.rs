@@ -18,6 +18,7 @@ use crate::worker::demand::{Background, Popularity, Refreshes};
 use crate::worker::heartbeats::Heartbeats;
 use crate::worker::jobs::Jobs;
 use crate::worker::links::LinkSet;
+use crate::worker::paused_parts::PausedFetches;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,6 +76,8 @@ pub(crate) struct Shared {
     pub(crate) client_rates: ClientRates,
     /// What may be moved over links to next hops.
     pub(crate) links: LinkSet,
+    /// Parts that are to be completed once their links have room.
+    pub(crate) paused: PausedFetches,
     /// The furthest a fetch was ahead of its fastest reader, bytes.
     pub(crate) read_ahead_max_bytes: AtomicU64,
 }

@@ -1,7 +1,7 @@
 //! Links to next hops: what is moved over them is counted, waits for their rate, and ends with
 //! their quota.
 
-use crate::support::{PATIENCE, Response, ScriptedOrigin, Setup};
+use crate::support::{PATIENCE, Representation, Response, ScriptedOrigin, Setup};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use weir_measure::live::LinkRow;
 use weir_measure::{Aborted, Metric};
 use weir_policy::fetch::AbortKind;
-use weir_proxy::config::{Config, LogFormat, LogTarget, Span};
+use weir_proxy::config::{ByteSize, Config, LogFormat, LogTarget, Span};
 
 /// A quota for tests, bytes.
 const QUOTA: usize = 1 << 20;
@@ -126,7 +126,7 @@ fn fetch_waits_for_the_rate_of_its_link_and_stored_responses_do_not() {
 
 #[test]
 fn fetch_that_loses_its_last_reader_lets_those_with_readers_go_first() {
-    let link = r#"[{"name": "a", "rate": "100KiB/s", "bulk_above": "16KiB"}]"#;
+    let link = r#"[{"name": "a", "rate": "1MiB/s", "bulk_above": "16KiB"}]"#;
     let setup = Setup::gateway_with(|config| {
         linked(link)(config);
         config.fetch.abort = AbortKind::Finish;
@@ -137,26 +137,125 @@ fn fetch_that_loses_its_last_reader_lets_those_with_readers_go_first() {
         client.read_head();
         (client, sending)
     };
-    let (left, _sending) = begin("/left", "Cache-Control: max-age=60\r\n", 1_000_000);
+    let (left, _sending) = begin("/left", "Cache-Control: max-age=60\r\n", 5_000_000);
     left.into_peer().reset();
     let goes_on = Metric::FetchesAbandoned(Aborted::GoOnAlways);
     setup.proxy.wait_for(goes_on, 1);
-    let length = 500_000;
+    let length = 1_000_000;
     let before = row(&setup).received_bytes;
     let (mut client, sending) = begin("/read", "Cache-Control: no-store\r\n", length);
     let reading = std::thread::spawn(move || client.read_exactly(length));
     let began = Instant::now();
+    let mut passed_ms = 0;
     while !reading.is_finished() {
-        setup.proxy.clock.advance_ms(100);
+        // as time goes by: who waits for the link looks again by the time of the machine
+        let elapsed_ms = u64::try_from(began.elapsed().as_millis()).expect("short");
+        setup.proxy.clock.advance_ms(elapsed_ms - passed_ms);
+        passed_ms = elapsed_ms;
         std::thread::yield_now();
         assert!(began.elapsed() < PATIENCE, "{:?}", row(&setup));
     }
     let moved = row(&setup).received_bytes - before;
     reading.join().expect("no panic");
     sending.join().expect("no panic");
-    // what the link held is the background's; then it has a hundredth, and not a half
+    // a hundredth, and not a half
     let of_left = moved - length as u64;
-    assert!(of_left <= 150_000, "{of_left}");
+    assert!(of_left <= length as u64 / 4, "{of_left}");
+}
+
+#[test]
+fn ranges_of_a_large_response_leave_pages_what_large_fetches_leave() {
+    let link = r#"[{"name": "a", "rate": "100KiB/s", "bulk_above": "16KiB"}]"#;
+    let setup = Setup::gateway_with(linked(link));
+    let request = |number: usize, part: usize| {
+        let (first, last) = (number * part, (number + 1) * part - 1);
+        let fields = format!("Range: bytes={first}-{last}\r\n");
+        // each query is another target to the cache, and to an origin that ignores it none
+        setup.head("GET", &format!("/large?{number}"), "1.1", &fields)
+    };
+    let answer = |number: usize, part: usize| {
+        let (first, last) = (number * part, (number + 1) * part - 1);
+        let content = "a".repeat(part);
+        format!(
+            "HTTP/1.1 206 Partial Content\r\nCache-Control: no-store\r\n\
+             Content-Range: bytes {first}-{last}/1000000\r\n\
+             Content-Length: {part}\r\n\r\n{content}"
+        )
+    };
+    let small = 10_000;
+    let (mut client, mut hop) = setup.lead(&request(0, small));
+    for number in 0..4 {
+        hop.send(answer(number, small));
+        assert_eq!(client.read_response().status(), 206);
+        client.send(request(number + 1, small));
+        hop.read_head();
+    }
+    hop.send(answer(4, small));
+    assert_eq!(client.read_response().status(), 206);
+    client.send(request(2, 50_000));
+    hop.read_head();
+    let sending = hop.sending(answer(2, 50_000));
+    // the clock stands: small transfers may overdraw what a link holds, large ones may not
+    setup.fetch("/page", &page("", 10_000));
+    let moved = row(&setup);
+    let of_ranges = moved.received_bytes + moved.sent_bytes - 10_000;
+    assert!(of_ranges <= 65_536 + 4096, "{moved:?}");
+    drop(client);
+    drop(sending);
+}
+
+#[test]
+fn fetch_that_no_client_reads_is_paused_as_its_quota_is_spent_and_completed_in_the_next_period() {
+    for then in ["slow", "refuse"] {
+        let folder = TempDir::new().unwrap();
+        let text = quota(folder.path(), &format!(r#", "when_spent": "{then}""#));
+        let setup = Setup::gateway_with(|config| {
+            linked(&text)(config);
+            config.fetch.abort = AbortKind::Finish;
+            config.fetch.background_rate = ByteSize::from_gib(1);
+        });
+        let what = Representation::new("/large", 1_500_000);
+        let what = what.with_fields("Cache-Control: max-age=999999\r\n");
+        let mut client = setup.proxy.client();
+        client.send(what.get("Cookie: user=1\r\nX-Private: a\r\nUser-Agent: a\r\n"));
+        let (mut hop, _) = setup.origin.answer(what.head());
+        client.read_head();
+        client.into_peer().reset();
+        let goes_on = Metric::FetchesAbandoned(Aborted::GoOnAlways);
+        setup.proxy.wait_for(goes_on, 1);
+        let content = what.bytes(0, what.length);
+        let sending = std::thread::spawn(move || {
+            // the proxy closes the connection before all of it is sent
+            let _cut = hop.try_send(content);
+        });
+        setup.proxy.wait_for(Metric::FetchesPaused, 1);
+        sending.join().expect("no panic");
+        setup.proxy.wait_for(Metric::FetchesUnderWay, 0);
+        assert_eq!(setup.proxy.count(Metric::PausedParts), 1);
+        assert_eq!(setup.proxy.count(Metric::NextHopErrors), 0);
+        setup.origin.expect_untouched();
+        setup.proxy.clock.advance_ms(86_400_000);
+        let mut hop = setup.origin.accept();
+        let asked = hop.read_head();
+        let range = asked.field("Range").expect("a range");
+        let from = range.strip_prefix("bytes=").expect("bytes");
+        let (from, _) = from.split_once('-').expect("a range");
+        let from: u64 = from.parse().expect("a number");
+        assert!((900_000..1_300_000).contains(&from), "{from}");
+        assert!(asked.field("If-Range").is_some());
+        // nothing of the client whose request was paused
+        for name in ["Cookie", "X-Private", "User-Agent"] {
+            assert_eq!(asked.field(name), None, "{name}");
+        }
+        hop.send(what.part(from, what.length));
+        setup.proxy.wait_for(Metric::FetchesResumed, 1);
+        setup.proxy.wait_for(Metric::FetchesUnderWay, 0);
+        assert_eq!(setup.proxy.count(Metric::PausedParts), 0);
+        let response = setup.proxy.client().ask(what.get(""));
+        assert_eq!(response.verdict(), "hit");
+        what.check_whole(&response);
+        setup.origin.expect_untouched();
+    }
 }
 
 #[test]

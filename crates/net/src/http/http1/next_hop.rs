@@ -4,7 +4,7 @@ use super::reception::{Http1Reception, Reception};
 use super::request::Http1Request;
 use super::writer::MessageWriter;
 use crate::http::next_hop_facts::NextHopFacts;
-use crate::next_hops::{Connection, check_in};
+use crate::next_hops::{Connection, ConnectionLink, check_in};
 use crate::tunnel::NextHopEnd;
 use crate::workers::Worker;
 use std::cell::Cell;
@@ -79,6 +79,11 @@ impl Http1NextHop {
         if let Some(link) = &mut self.connection.link {
             link.set_background(is_background);
         }
+    }
+
+    pub(crate) fn is_link_scarce(&self) -> bool {
+        let link = self.connection.link.as_deref();
+        link.is_some_and(ConnectionLink::is_scarce)
     }
 
     pub(crate) fn set_range_of(&mut self, of: Digest) {

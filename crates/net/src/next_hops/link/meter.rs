@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_policy::budget::{
-    Admission, Class, CountedBytes, Link, LinkReport, LinkRules, Permit, SavedLink, SpentNow,
-    Transfer,
+    Admission, BackgroundRoom, Class, CountedBytes, Link, LinkReport, LinkRules, Permit, SavedLink,
+    SpentNow, Transfer,
 };
 use weir_policy::{Now, Tick};
 
@@ -105,6 +105,13 @@ impl LinkMeter {
     pub fn look(&self) -> Admission {
         let now = self.clock.now();
         self.lock().admit(now)
+    }
+
+    /// What it has for transfers that no client waits for.
+    #[must_use]
+    pub fn background(&self) -> BackgroundRoom {
+        let now = self.clock.now();
+        self.lock().background(now)
     }
 
     /// The state to be written now, if there is one. [`Self::saved`] is to be called next.

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
-use weir_policy::budget::{Class, GRANT_BYTES_MAX, Permit, Transfer};
+use weir_policy::budget::{BackgroundRoom, Class, GRANT_BYTES_MAX, Permit, Transfer};
 use weir_policy::{Digest, Tick};
 
 /// The largest window of a connection on a link with a quota, bytes: what the kernel has taken and
@@ -70,6 +70,11 @@ impl ConnectionLink {
     pub(crate) fn set_background(&mut self, is_background: bool) {
         self.reads.set_background(is_background);
         self.writes.set_background(is_background);
+    }
+
+    /// Whether it has nothing for transfers that no client waits for.
+    pub(crate) fn is_scarce(&self) -> bool {
+        self.reads.meter.background() == BackgroundRoom::Scarce
     }
 
     /// What it brings is a range: of this target, for this client.

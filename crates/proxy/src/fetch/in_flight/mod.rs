@@ -382,6 +382,11 @@ impl InFlightResponse {
         self.is_link_spent.load(Ordering::Relaxed)
     }
 
+    /// Whether the part received is stored if no more is received.
+    pub(crate) fn keeps_part(&self) -> bool {
+        self.keeps_part && self.is_kept()
+    }
+
     /// Whether received content is stored at present.
     pub(crate) fn is_kept(&self) -> bool {
         !self.lock().is_closed()

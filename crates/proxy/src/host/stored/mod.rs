@@ -5,13 +5,16 @@
 //! validation in the background: destination rules, storing rules and the budget of background
 //! bytes hold. `calls` has the calls, `target` the request that one stands for, `lookup` what is
 //! stored for it, `listing` all that is stored for a target, `explain` what would become of a
-//! request, `refetch` the requests, `injection` and `reading` content in pieces.
+//! request, `refetch` the requests, `completion` and `paused_fetches` those for the rest of parts,
+//! `injection` and `reading` content in pieces.
 
 pub(crate) mod calls;
+pub(crate) mod completion;
 pub(crate) mod explain;
 mod injection;
 pub(crate) mod listing;
 mod lookup;
+pub(crate) mod paused_fetches;
 mod reading;
 mod refetch;
 pub(crate) mod target;

@@ -36,7 +36,7 @@ enum Outcome {
 }
 
 /// Refuses to request what rules of the operator have no client get from the store.
-fn check_rules(exchange: &RequestState) -> Result<(), StoredError> {
+pub(super) fn check_rules(exchange: &RequestState) -> Result<(), StoredError> {
     let rules = &exchange.settings.operator_rules;
     let outcome = rules.outcome(exchange.operator_rules);
     if outcome.deny.is_some() {
@@ -135,7 +135,11 @@ async fn ask_anew(exchange: &mut RequestState) -> Result<Outcome, StoredError> {
     ask(&mut state, AS_SENT, None).await
 }
 
-fn background(exchange: &RequestState, tx: Transaction, forwarding: Forwarding) -> RequestState {
+pub(super) fn background(
+    exchange: &RequestState,
+    tx: Transaction,
+    forwarding: Forwarding,
+) -> RequestState {
     let plan = Plan::Forward {
         forwarding,
         stored: None,
@@ -194,7 +198,7 @@ async fn ask(
     }
 }
 
-fn error_of(reason: &AnswerReason) -> StoredError {
+pub(super) fn error_of(reason: &AnswerReason) -> StoredError {
     match reason.error {
         ProxyError::DestinationIpProhibited => StoredError::Forbidden,
         error if error.as_str().contains("timeout") => StoredError::Timeout,

@@ -1,0 +1,130 @@
+//! Fetches that were paused for want of room on their link: parts of responses that are to be
+//! completed later.
+//!
+//! Each is remembered by its cache key with what a driver needs to request the rest. What is
+//! remembered is bounded in number and in time, the oldest is forgotten first. A part that is
+//! forgotten stays stored: the next request for it fetches what is missing.
+
+use crate::digest::Digest;
+use crate::now::Tick;
+use alloc::vec::Vec;
+
+/// Parts that are remembered at once.
+pub const PAUSED_PARTS_MAX: usize = 64;
+
+/// For how long one is remembered, milliseconds: a week, in which each time window has come.
+pub const PAUSED_KEPT_MS: u64 = 7 * 24 * 3_600_000;
+
+/// A part that could not be completed is not tried again for so long, milliseconds.
+pub const PAUSED_REST_MS: u64 = 60_000;
+
+/// The parts that are to be completed; `T` is what requests one.
+#[derive(Clone, Debug)]
+pub struct PausedParts<T> {
+    /// The oldest first.
+    parts: Vec<Paused<T>>,
+}
+
+#[derive(Clone, Debug)]
+struct Paused<T> {
+    key: Digest,
+    target: T,
+    since: Tick,
+    /// It is not tried before.
+    rests_until: Tick,
+}
+
+impl<T> Default for PausedParts<T> {
+    fn default() -> Self {
+        Self { parts: Vec::new() }
+    }
+}
+
+impl<T: Clone> PausedParts<T> {
+    /// The fetch of `key` was paused. One of the same key takes its place; if there are too many,
+    /// the oldest is forgotten.
+    pub fn pause(&mut self, now: Tick, key: Digest, target: T) {
+        self.forget(key);
+        if self.parts.len() >= PAUSED_PARTS_MAX {
+            self.parts.remove(0);
+        }
+        self.parts.push(Paused {
+            key,
+            target,
+            since: now,
+            rests_until: now,
+        });
+    }
+
+    /// The parts that may be completed now, the oldest first. Those that are too old are forgotten.
+    pub fn due(&mut self, now: Tick) -> Vec<(Digest, T)> {
+        self.parts
+            .retain(|part| now.ms_since(part.since) < PAUSED_KEPT_MS);
+        let due = self.parts.iter().filter(|part| part.rests_until <= now);
+        due.map(|part| (part.key, part.target.clone())).collect()
+    }
+
+    /// The part of `key` could not be completed now.
+    pub fn rest(&mut self, now: Tick, key: Digest) {
+        if let Some(part) = self.parts.iter_mut().find(|part| part.key == key) {
+            part.rests_until = now.plus_ms(PAUSED_REST_MS);
+        }
+    }
+
+    /// The part of `key` is being completed, or cannot be.
+    pub fn forget(&mut self, key: Digest) {
+        self.parts.retain(|part| part.key != key);
+    }
+
+    /// How many are remembered.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn key(number: usize) -> Digest {
+        Digest(number as u64, 0)
+    }
+
+    fn due(parts: &mut PausedParts<usize>, at: u64) -> Vec<usize> {
+        let due = parts.due(Tick(at)).into_iter();
+        due.map(|(_, target)| target).collect()
+    }
+
+    #[test]
+    fn parts_are_due_until_they_are_completed_or_too_old() {
+        let mut parts = PausedParts::default();
+        parts.pause(Tick(0), key(1), 1);
+        parts.pause(Tick(10), key(2), 2);
+        parts.pause(Tick(20), key(1), 3);
+        assert_eq!(due(&mut parts, 20), [2, 3], "one of a key");
+        parts.rest(Tick(20), key(2));
+        assert_eq!(due(&mut parts, 19 + PAUSED_REST_MS), [3]);
+        assert_eq!(due(&mut parts, 20 + PAUSED_REST_MS), [2, 3]);
+        parts.forget(key(2));
+        assert_eq!(due(&mut parts, 19 + PAUSED_KEPT_MS), [3]);
+        assert_eq!(due(&mut parts, 20 + PAUSED_KEPT_MS), []);
+        assert!(parts.is_empty());
+    }
+
+    #[test]
+    fn few_parts_are_remembered_and_the_oldest_is_forgotten() {
+        let mut parts = PausedParts::default();
+        for number in 0..=PAUSED_PARTS_MAX {
+            parts.pause(Tick(0), key(number), number);
+        }
+        assert_eq!(parts.len(), PAUSED_PARTS_MAX);
+        assert_eq!(due(&mut parts, 0).first(), Some(&1));
+    }
+}
