@@ -197,7 +197,7 @@ mod tests {
             "scale --requests 1000 --nodes 1,1024 --sample 4 --seed 7 --weir w --out r.json",
             "bench-speed --parts hits,robots --seconds 4 --rounds 5",
             "dashboard --seconds 5 --pairs 3 --out r.json",
-            "links --seconds 5 --rounds 3 --pages 9 --out r.json",
+            "links --seconds 5 --rounds 3 --pages 9 --weir w --out r.json",
             "modules --record r.json",
             "tables",
         ] {

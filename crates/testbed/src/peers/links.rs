@@ -105,6 +105,9 @@ pub(crate) struct Options {
     /// Pages of each condition in a round
     #[arg(long, default_value_t = 20, value_parser = value_parser!(u32).range(1..=1000))]
     pages: u32,
+    /// The weir to measure, instead of one that is built
+    #[arg(long, value_name = "FILE")]
+    weir: Option<String>,
 }
 
 /// What was measured.
@@ -175,7 +178,9 @@ impl Benchmark for Figures {
     const SEED: Option<&'static str> = Some("none: every request is the same, nothing is drawn");
 
     fn measure(record: &mut Record, _: &Path) -> Result<(), Failure> {
-        let mut participants = Participants::prepare(record, (&WEIR_ALONE, &[]), &["wrk"], 0)?;
+        let weir = record.settings.weir.clone();
+        let mut participants =
+            Participants::prepare_with(record, (&WEIR_ALONE, &[]), &["wrk"], (0, weir))?;
         let words = &mut participants.words;
         let version = host::version("wrk -v", words);
         record.versions.insert("wrk".to_owned(), version);
@@ -296,6 +301,7 @@ fn fill(record: &mut Record, participants: &Participants) -> Result<(), Failure>
         seconds,
         rounds,
         pages,
+        ..
     } = record.settings;
     let cores = record.figures.cores;
     let work = Workplace::make("links")?;
