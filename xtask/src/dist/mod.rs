@@ -132,23 +132,22 @@ fn make(directory: &Path, program: &Path, is_fast: bool) -> Result<Archives, Fai
 fn built(place: &Path, is_twice: bool) -> Result<PathBuf, Failure> {
     let build = |name: &str| {
         let target = place.join(name);
-        let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-        let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
-        let replaced = [
-            (home.unwrap_or_default(), "/cargo"),
-            (root::directory(), "/weir"),
-            (target.clone(), "/build"),
-        ];
-        let flags = replaced.map(|(path, new)| {
-            let path = path.display();
-            format!("--remap-path-prefix={path}={new}")
-        });
+        let replaced = replaced_paths(&target);
         let mut cargo = root::cargo();
         cargo
             .args(["build", "--release", "--locked", "-p", "weir-cli"])
             .env("CARGO_TARGET_DIR", &target)
             // separated so, paths may have spaces
-            .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
+            .env(
+                "CARGO_ENCODED_RUSTFLAGS",
+                rust_flags(&replaced).join("\u{1f}"),
+            )
+            .env("CFLAGS", c_flags(&replaced))
+            .env("CC_SHELL_ESCAPED_FLAGS", "1")
+            // what a developer has set for other builds: another place for the program, and code
+            // that depends on the build before
+            .env_remove("CARGO_BUILD_TARGET")
+            .env("CARGO_INCREMENTAL", "0")
             .stderr(std::process::Stdio::inherit());
         output(&mut cargo)?;
         Ok(target.join("release/weir"))
@@ -162,6 +161,42 @@ fn built(place: &Path, is_twice: bool) -> Result<PathBuf, Failure> {
     Ok(program)
 }
 
+/// Paths of this machine, and what stands for them in the program; of several that a path begins
+/// with, the last counts.
+fn replaced_paths(target: &Path) -> Vec<(PathBuf, &'static str)> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let all = [
+        (home.unwrap_or_default(), "/cargo"),
+        (root::directory(), "/weir"),
+        (target.to_owned(), "/build"),
+    ];
+    // every path begins with an empty one
+    let known = all.into_iter().filter(|(path, _)| path.is_absolute());
+    known.collect()
+}
+
+fn rust_flags(replaced: &[(PathBuf, &str)]) -> Vec<String> {
+    let maps = replaced.iter().map(|(path, new)| {
+        let path = path.display();
+        format!("--remap-path-prefix={path}={new}")
+    });
+    // it is a digest of all that is linked, debug information included, which is not packed
+    let without_id = "-Clink-arg=-Wl,--build-id=none".to_owned();
+    maps.chain([without_id]).collect()
+}
+
+/// The same for libraries in C, behind what is set already.
+fn c_flags(replaced: &[(PathBuf, &str)]) -> String {
+    let mut flags = std::env::var("CFLAGS").unwrap_or_default();
+    for (path, new) in replaced {
+        // as a shell reads it
+        let path = path.display().to_string().replace('\'', r"'\''");
+        flags.push_str(&format!(" '-ffile-prefix-map={path}={new}'"));
+    }
+    flags
+}
+
 /// Fails unless two files have the same bytes.
 fn same(one: &Path, other: &Path) -> Result<(), Failure> {
     let status = Command::new("cmp").arg(one).arg(other).status();
@@ -172,4 +207,21 @@ fn same(one: &Path, other: &Path) -> Result<(), Failure> {
     Err(Failure::Refused(format!(
         "made twice, it differs: `{one}` and `{other}`"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_this_machine_are_replaced_whatever_is_in_their_names() {
+        let paths = replaced_paths(Path::new("/a b/it's"));
+        assert_eq!(paths.last(), Some(&("/a b/it's".into(), "/build")));
+        assert!(paths.iter().all(|(path, _)| path.is_absolute()));
+        let flags = rust_flags(&paths);
+        assert!(flags.contains(&"--remap-path-prefix=/a b/it's=/build".to_owned()));
+        let flags = c_flags(&paths);
+        let last = r" '-ffile-prefix-map=/a b/it'\''s=/build'";
+        assert!(flags.ends_with(last), "{flags}");
+    }
 }
