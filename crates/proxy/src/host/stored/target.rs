@@ -7,7 +7,7 @@ use crate::config::Mode;
 use crate::exchange::state::RequestState;
 use crate::host::own_request::{end_to_end, whole_target};
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use weir_extend::{Fields, ListenerMode, StoredError, StoredTarget};
 use weir_policy::verdict::NotStored;
@@ -42,11 +42,45 @@ pub(super) fn exchange(
     context: &CallContext,
     target: &StoredTarget,
 ) -> Result<Box<RequestState>, StoredError> {
+    let fields = selecting(&target.fields).ok_or(StoredError::BadTarget)?;
+    let request = CallRequest {
+        method: "GET",
+        fields: &fields,
+        client: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        listener: None,
+    };
+    let judged = receive(context, target, &request, |receiver, head| {
+        fast::for_store(receiver, head)
+    });
+    judged?.map_err(|_| StoredError::BadTarget)
+}
+
+/// What a request has that a call stands for, beside its target.
+pub(super) struct CallRequest<'a> {
+    pub(super) method: &'a str,
+    /// Without `Host`.
+    pub(super) fields: &'a Fields,
+    /// The client that sends it; all zeros for none.
+    pub(super) client: IpAddr,
+    /// The listener that it comes to, by the address that the configuration has.
+    pub(super) listener: Option<&'a str>,
+}
+
+/// What `judge` makes of the head of a request for `target`, received by a listener for clients.
+///
+/// # Errors
+///
+/// [`StoredError::BadTarget`].
+pub(super) fn receive<T>(
+    context: &CallContext,
+    target: &StoredTarget,
+    request: &CallRequest<'_>,
+    judge: impl FnOnce(&Receiver<'_>, &RequestHead<'_, '_>) -> T,
+) -> Result<T, StoredError> {
     let canonical = whole_target(Method::Get, &target.url).ok_or(StoredError::BadTarget)?;
     let mut host = Vec::new();
     canonical.write_authority(&mut host);
-    let fields = selecting(&target.fields).ok_or(StoredError::BadTarget)?;
-    let own = fields.iter();
+    let own = request.fields.iter();
     let own = own.map(|(name, value)| FieldLine::new(name, value));
     let lines: Vec<FieldLine<'_>> = [FieldLine::new("Host", &host)]
         .into_iter()
@@ -54,21 +88,17 @@ pub(super) fn exchange(
         .collect();
     let listener = Rc::new(ListenerFacts {
         is_handed_over: false,
-        mode: match target.mode {
-            ListenerMode::Forward => Mode::Forward,
-            ListenerMode::Gateway => Mode::Gateway,
-        },
+        mode: mode_of(target.mode),
         default: Authority::parse("localhost").map_err(|_| StoredError::BadTarget)?,
         peers: ForPeers::No,
-        name: None,
+        name: request.listener.map(Into::into),
     });
     let receiver = Receiver {
         worker: &context.worker,
         settings: &context.settings,
         client: ClientFacts {
             listener: &listener,
-            // no client
-            peer: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+            peer: SocketAddr::new(request.client, 0),
             connection: 0,
             sequence: 1,
         },
@@ -78,12 +108,19 @@ pub(super) fn exchange(
         peer_seal: None,
     };
     let head = RequestHead {
-        method: "GET",
+        method: request.method,
         target: &target.url,
         version: Version::Http11,
         fields: &lines,
     };
-    fast::for_store(&receiver, &head).map_err(|_| StoredError::BadTarget)
+    Ok(judge(&receiver, &head))
+}
+
+pub(super) const fn mode_of(mode: ListenerMode) -> Mode {
+    match mode {
+        ListenerMode::Forward => Mode::Forward,
+        ListenerMode::Gateway => Mode::Gateway,
+    }
 }
 
 /// The fields of a request that select a response that is for all clients; without those that say

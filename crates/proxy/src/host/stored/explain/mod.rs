@@ -13,14 +13,14 @@ mod rules;
 mod variants;
 
 use super::calls::{CallContext, StoredCalls};
+use super::target::{CallRequest, mode_of, receive};
 use crate::cache::disk_lookup::keeps_to_targeted;
 use crate::cache::variants as module_variants;
-use crate::client::fast::{self, Receiver, RefusedPreview};
+use crate::client::fast::{self, RefusedPreview};
 use crate::config::Mode;
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::RequestState;
 use crate::host::own_request::{end_to_end, whole_target};
-use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use crate::log::words::write_cache_status;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::request::judge::key_of;
@@ -28,23 +28,19 @@ use crate::request::vary::selecting_digest;
 use crate::send::disk_read::READ_WAIT;
 use inputs::Inputs;
 use report::{EXPLAIN_VERSION, Explanation, OutcomeReport, RequestReport, StoringForecast};
-use std::net::{IpAddr, SocketAddr};
-use std::rc::Rc;
+use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::time::timeout;
 use variants::FoundVariant;
-use weir_extend::{ListenerMode, Pending, StoredError, StoredTarget};
+use weir_extend::{Pending, StoredError, StoredTarget};
 use weir_net::next_hops::SpentLink;
 use weir_policy::verdict::{NotStored, Storing};
 use weir_policy::{
     Command, Commands, Digest, Event, Failure, Handling, Missing, Now, RefuseReason, Rules,
     Transaction, Verdict,
 };
-use weir_semantics::{
-    Authority, FieldLine, Fwd, Method, NotStorable, RequestDirectives, ResponseFacts,
-};
+use weir_semantics::{FieldLine, Fwd, Method, NotStorable, RequestDirectives, ResponseFacts};
 use weir_store::{LookupResult, VaryRule};
-use weir_wire::{RequestHead, Version};
 
 /// A request that is to be explained.
 #[derive(Debug)]
@@ -74,43 +70,8 @@ async fn explain(context: &CallContext, call: &ExplainCall) -> Result<Explanatio
     if Method::parse(&call.method) == Method::Connect {
         return Err(StoredError::BadTarget);
     }
-    let mut host = Vec::new();
-    canonical.write_authority(&mut host);
     let fields = end_to_end(&target.fields).ok_or(StoredError::BadTarget)?;
-    let own = fields.iter();
-    let own = own.map(|(name, value)| FieldLine::new(name, value));
-    let lines: Vec<FieldLine<'_>> = [FieldLine::new("Host", &host)]
-        .into_iter()
-        .chain(own)
-        .collect();
     let mode = mode_of(target.mode);
-    let listener = Rc::new(ListenerFacts {
-        mode,
-        default: Authority::parse("localhost").map_err(|_| StoredError::BadTarget)?,
-        peers: ForPeers::No,
-        is_handed_over: false,
-        name: call.listener.as_deref().map(Into::into),
-    });
-    let receiver = Receiver {
-        worker: &context.worker,
-        settings: &context.settings,
-        client: ClientFacts {
-            listener: &listener,
-            peer: SocketAddr::new(call.client, 0),
-            connection: 0,
-            sequence: 1,
-        },
-        head_began: None,
-        node: None,
-        user: None,
-        peer_seal: None,
-    };
-    let head = RequestHead {
-        method: &call.method,
-        target: &target.url,
-        version: Version::Http11,
-        fields: &lines,
-    };
     let request = RequestReport {
         method: call.method.clone(),
         url: target.url.clone(),
@@ -120,7 +81,16 @@ async fn explain(context: &CallContext, call: &ExplainCall) -> Result<Explanatio
         fields: fields.iter().map(|(name, _)| name.to_owned()).collect(),
     };
     let mut inputs = Inputs::default();
-    let mut exchange = match receiver.preview(&head) {
+    let received = CallRequest {
+        method: &call.method,
+        fields: &fields,
+        client: call.client,
+        listener: call.listener.as_deref(),
+    };
+    let previewed = receive(context, target, &received, |receiver, head| {
+        receiver.preview(head)
+    });
+    let mut exchange = match previewed? {
         Ok(exchange) => exchange,
         Err(refused) => {
             let key = key_of(mode, &canonical, context.worker.shared.store.secret());
@@ -142,13 +112,6 @@ async fn explain(context: &CallContext, call: &ExplainCall) -> Result<Explanatio
     }
     .run(&mut exchange, request)
     .await
-}
-
-const fn mode_of(mode: ListenerMode) -> Mode {
-    match mode {
-        ListenerMode::Forward => Mode::Forward,
-        ListenerMode::Gateway => Mode::Gateway,
-    }
 }
 
 /// The decision about a request, step by step.
