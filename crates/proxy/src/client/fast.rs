@@ -78,6 +78,16 @@ pub(crate) struct Input<'a> {
     pub(crate) at: usize,
 }
 
+/// A request whose head is at the front of the input.
+#[derive(Clone, Copy)]
+struct Front<'a, 'h, 'l> {
+    head: &'a RequestHead<'h, 'l>,
+    /// Bytes of the input that the head takes.
+    consumed: usize,
+    started: Instant,
+    input: Input<'a>,
+}
+
 /// The source of a request head, and the settings it is judged by.
 #[derive(Clone, Copy)]
 pub(crate) struct Receiver<'a> {
@@ -171,17 +181,21 @@ pub(crate) fn take(
             };
         }
     };
-    let received = (&head, consumed, started);
+    let front = Front {
+        head: &head,
+        consumed,
+        started,
+        input: Input { bytes: input, at },
+    };
     if receiver.client.listener.peers == ForPeers::No {
-        let input = Input { bytes: input, at };
         let is_forward = receiver.client.listener.mode == Mode::Forward;
         if is_forward && pac::is_asked(&head) && !is_denied(receiver) {
-            return pac::take(receiver, received, input, out, served);
+            return pac::take(receiver, front, out, served);
         }
         if is_forward && settings.logins.is_some() {
-            return with_login::take(receiver, received, input, out, served);
+            return with_login::take(receiver, front, out, served);
         }
-        return take_head(receiver, received, input, out, served);
+        return take_head(receiver, front, out, served);
     }
     let node = NodeRequest::of(settings, &head);
     let receiver = &Receiver {
@@ -196,7 +210,7 @@ pub(crate) fn take(
         Ok(mut member) => {
             let seal = PeerSeal::new(settings, head.fields, Maker::Origin);
             member.peer_seal = seal.as_ref();
-            take_head(&member, received, Input { bytes: input, at }, out, served)
+            take_head(&member, front, out, served)
         }
         Err(answer) => {
             let asked = Some((&head, at..at + consumed));
@@ -212,19 +226,23 @@ pub(crate) fn take(
 #[inline]
 fn take_head(
     receiver: &Receiver<'_>,
-    (head, consumed, started): (&RequestHead<'_, '_>, usize, Instant),
-    Input { bytes: input, at }: Input<'_>,
+    front: Front<'_, '_, '_>,
     out: &mut Vec<u8>,
     served: &mut Vec<ServedRequest>,
 ) -> InputResult {
+    let Front {
+        head,
+        consumed,
+        started,
+        input: Input { bytes: input, at },
+    } = front;
     let settings = receiver.settings;
     if let Some(lines) = without_claims(settings, &receiver.client, head.fields) {
         let head = &RequestHead {
             fields: &lines,
             ..*head
         };
-        let input = Input { bytes: input, at };
-        return take_believed(receiver, (head, consumed, started), input, out, served);
+        return take_believed(receiver, Front { head, ..front }, out, served);
     }
     let mut log = receiver.log(started, consumed);
     log.reach(Phase::RequestHead);
@@ -305,12 +323,11 @@ fn is_denied(receiver: &Receiver<'_>) -> bool {
 #[inline(never)]
 fn take_believed(
     receiver: &Receiver<'_>,
-    head: (&RequestHead<'_, '_>, usize, Instant),
-    input: Input<'_>,
+    front: Front<'_, '_, '_>,
     out: &mut Vec<u8>,
     served: &mut Vec<ServedRequest>,
 ) -> InputResult {
-    take_head(receiver, head, input, out, served)
+    take_head(receiver, front, out, served)
 }
 
 /// Takes a request that a hook is called for, or the modules `called`.

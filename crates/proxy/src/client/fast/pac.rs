@@ -1,13 +1,12 @@
 //! The answer to a request for the file by which clients find the proxy.
 
-use super::{Input, InputResult, Receiver};
+use super::{Front, InputResult, Receiver};
 use crate::log::report;
 use crate::log::request_log::ContentSource;
 use crate::log::served::ServedRequest;
 use crate::log::words::write_cache_status;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::request::pac::{self, PAC_PATH, PAC_TYPE};
-use std::time::Instant;
 use weir_net::http::write_connection;
 use weir_semantics::{ConnectionOptions, Method, lines_named};
 use weir_wire::{BodyLength, RequestHead, Version, request_body, write};
@@ -28,8 +27,12 @@ fn is_pac(head: &RequestHead<'_, '_>) -> bool {
 #[inline(never)]
 pub(super) fn take(
     receiver: &Receiver<'_>,
-    (head, consumed, started): (&RequestHead<'_, '_>, usize, Instant),
-    input: Input<'_>,
+    Front {
+        head,
+        consumed,
+        started,
+        input,
+    }: Front<'_, '_, '_>,
     out: &mut Vec<u8>,
     served: &mut Vec<ServedRequest>,
 ) -> InputResult {

@@ -5,11 +5,10 @@
 //! users: `Proxy-Authorization` is for this proxy, and no origin has answered by it (RFC 9111 §3.5
 //! is about `Authorization`).
 
-use super::{Input, InputResult, Receiver, refuse, take_believed, take_head};
+use super::{Front, InputResult, Receiver, refuse, take_believed, take_head};
 use crate::log::served::ServedRequest;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::settings::logins::Login;
-use std::time::Instant;
 use weir_measure::{LoginOutcome, Metric};
 use weir_semantics::{FieldLine, Known, ProxyError, identify};
 use weir_wire::{BodyLength, RequestHead, request_body};
@@ -18,18 +17,17 @@ use weir_wire::{BodyLength, RequestHead, request_body};
 #[inline(never)]
 pub(super) fn take(
     receiver: &Receiver<'_>,
-    (head, consumed, started): (&RequestHead<'_, '_>, usize, Instant),
-    input: Input<'_>,
+    front: Front<'_, '_, '_>,
     out: &mut Vec<u8>,
     served: &mut Vec<ServedRequest>,
 ) -> InputResult {
-    let settings = receiver.settings;
+    let (settings, head) = (receiver.settings, front.head);
     let Some(logins) = &settings.logins else {
-        return take_head(receiver, (head, consumed, started), input, out, served);
+        return take_head(receiver, front, out, served);
     };
     if super::is_denied(receiver) {
         // it is denied whatever it shows
-        return take_head(receiver, (head, consumed, started), input, out, served);
+        return take_head(receiver, front, out, served);
     }
     let is_login = |line: &&FieldLine<'_>| identify(line.name) == Some(Known::ProxyAuthorization);
     let shown = head.fields.iter().filter(is_login).map(|line| line.value);
@@ -47,7 +45,11 @@ pub(super) fn take(
                 user: Some(&user),
                 ..*receiver
             };
-            return take_believed(&receiver, (&head, consumed, started), input, out, served);
+            let front = Front {
+                head: &head,
+                ..front
+            };
+            return take_believed(&receiver, front, out, served);
         }
         Login::Pending(waiting) => return InputResult::Login(Box::new(waiting)),
         Login::Busy => {
@@ -72,8 +74,9 @@ pub(super) fn take(
         }
     };
     counters.inc(Metric::Logins(outcome));
-    let log = receiver.log(started, consumed);
-    let asked = Some((head, input.at..input.at + consumed));
+    let (at, consumed) = (front.input.at, front.consumed);
+    let log = receiver.log(front.started, consumed);
+    let asked = Some((head, at..at + consumed));
     served.push(refuse(receiver, asked, &answer, log, out));
     InputResult::Answered { consumed }
 }
