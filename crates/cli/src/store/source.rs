@@ -52,12 +52,12 @@ fn in_use(store: &StoreFlags, error: &OfflineError, command: &str) -> Result<Sou
     };
     let address = operate::admin_of_process(process);
     if store.dir.is_empty() {
-        let flags = match (&store.config, &address) {
-            (None, Some(address)) => {
-                AdminFlags::new(Some(address.clone()), None, store.token_file.clone())
-            }
-            _ => store.proxy(),
-        };
+        // the process that uses it is meant, whatever address the file has by now
+        let flags = AdminFlags::new(
+            address.clone(),
+            store.config.clone(),
+            store.token_file.clone(),
+        );
         let is_known = store.config.is_some() || address.is_some();
         if is_known && let Ok(proxy) = AskedProxy::find(&flags) {
             tell(&format!(
@@ -95,6 +95,11 @@ fn of_serve(config: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
         config: config.map(Path::to_owned),
         ..ServeFlags::default()
     })?;
+    if !config.disk.enabled {
+        let why = "the config file says `enabled = false` in `[disk]`: nothing is kept on disk";
+        return Err(Failure::usage("cannot tell where the store is", why)
+            .hint("name its directory by --dir"));
+    }
     let directories = config.disk.directories;
     if !directories.is_empty() {
         return Ok(directories.into_iter().map(|it| it.path).collect());
