@@ -5,8 +5,7 @@ use crate::directory::reads::buffer::Buffer;
 use crate::directory::reads::reader::{ReadFault, ReadMode, read};
 use crate::directory::segment::Segment;
 use crate::format::{
-    CHUNK_BYTES, CHUNKS_MAX, EXTENT_HEADER_BYTES_MAX, ExtentHeader, ExtentRef, PAGE_BYTES,
-    extent_header_bytes,
+    CHUNK_BYTES, CHUNKS_MAX, EXTENT_HEADER_BYTES_MAX, ExtentHeader, ExtentRef, extent_header_bytes,
 };
 use crate::{ReadError, RecordId, Verify};
 use std::future::Future;
@@ -150,14 +149,9 @@ impl Extent {
     #[cfg(test)]
     pub(crate) fn is_verified_at(&self, at: u64) -> bool {
         let source = &self.source;
-        let chunk = source
-            .header
-            .get()
-            .and_then(|it| source.chunk_at(it, at))
-            .unwrap();
-        source
-            .segment
-            .is_verified(u32::try_from(chunk.offset).unwrap())
+        let header = source.header.get();
+        let chunk = header.and_then(|it| source.chunk_at(it, at)).unwrap();
+        source.segment.is_verified(chunk.place())
     }
 
     /// What `sendfile` may send from offset `at` on, at most `max` bytes: it is in the page cache
@@ -182,19 +176,32 @@ struct Chunk {
     offset: u64,
 }
 
+impl Chunk {
+    /// Offset in the file behind its last byte.
+    fn end(&self) -> u64 {
+        self.offset + u64::from(self.len)
+    }
+
+    /// As the segment knows it.
+    fn place(&self) -> u32 {
+        u32::try_from(self.offset).unwrap_or(u32::MAX)
+    }
+}
+
 impl ExtentSource {
     fn at(&self) -> u64 {
         u64::from(self.reference.at)
     }
 
     /// The chunk that holds offset `at` of the content.
+    #[cfg(test)]
     fn chunk_at(&self, header: &ExtentHeader, at: u64) -> Option<Chunk> {
         let inside = at.checked_sub(self.reference.from)?;
-        let index = usize::try_from(inside).ok()? / CHUNK_BYTES;
+        self.chunk(header, usize::try_from(inside).ok()? / CHUNK_BYTES)
+    }
+
+    fn chunk(&self, header: &ExtentHeader, index: usize) -> Option<Chunk> {
         let (begin, len) = header.chunk(index)?;
-        if inside >= u64::from(begin) + u64::from(len) {
-            return None;
-        }
         Some(Chunk {
             begin,
             len,
@@ -325,43 +332,43 @@ impl ExtentSource {
         }
         let file = self.segment.file.system()?;
         let header = self.header.get()?;
-        let (mut next, mut len) = (at, 0);
-        while len < max
-            && let Some(chunk) = self.chunk_at(header, next)
-            && self.is_resident(&chunk)
-        {
-            let skipped = next - self.reference.from - u64::from(chunk.begin);
-            let rest = u64::from(chunk.len) - skipped;
-            len += rest;
-            next += rest;
-        }
-        let first = self.at() + header.header_bytes() + (at.checked_sub(self.reference.from)?);
+        let begin = at.checked_sub(self.reference.from)?;
+        let end = begin.saturating_add(max).min(u64::from(self.reference.len));
+        let len = self.resident_from(header, begin, end);
         (len > 0).then(|| SendPiece {
-            offset: first,
+            offset: self.at() + header.header_bytes() + begin,
             len: len.min(max),
             file: Arc::clone(file),
         })
     }
 
-    /// Whether all pages of a chunk are in the page cache and were verified there. A byte of each
-    /// page is read without waiting: a quarter of the cost of copying them all.
-    fn is_resident(&self, chunk: &Chunk) -> bool {
-        let place = u32::try_from(chunk.offset).unwrap_or(u32::MAX);
-        if !self.segment.is_verified(place) {
-            return false;
+    /// How many bytes from `begin` on, offsets in the extent, are in chunks that were verified and
+    /// of which the page cache has all pages; the chunk that holds `end` is the last one looked at.
+    fn resident_from(&self, header: &ExtentHeader, begin: u64, end: u64) -> u64 {
+        let chunks = || {
+            let first = usize::try_from(begin).unwrap_or(usize::MAX) / CHUNK_BYTES;
+            (first..)
+                .map_while(|index| self.chunk(header, index))
+                .take_while(|chunk| u64::from(chunk.begin) < end)
+                .take_while(|chunk| self.segment.is_verified(chunk.place()))
+        };
+        let file = &self.segment.file;
+        let Some((first, last)) = chunks().next().zip(chunks().last()) else {
+            return 0;
+        };
+        // mostly all of them are there, and one call says so
+        if file.is_resident(first.offset, last.end() - first.offset) {
+            return last.end() - first.offset - (begin - u64::from(first.begin));
         }
-        let page = PAGE_BYTES as u64;
-        let end = chunk.offset + u64::from(chunk.len);
-        let mut at = chunk.offset;
-        while at < end {
-            let mut byte = [0];
-            if !matches!(self.segment.file.read_at_now(&mut byte, at), Ok(1)) {
-                self.segment.left_memory(place);
-                return false;
+        let mut there = first.offset;
+        for chunk in chunks() {
+            if !file.is_resident(chunk.offset, u64::from(chunk.len)) {
+                self.segment.left_memory(chunk.place());
+                break;
             }
-            at = (at / page + 1) * page;
+            there = chunk.end();
         }
-        true
+        (there - first.offset).saturating_sub(begin - u64::from(first.begin))
     }
 }
 

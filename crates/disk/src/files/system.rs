@@ -1,7 +1,7 @@
 //! Files of the kernel.
 
 use super::ring::Ring;
-use super::{Access, Batch, File, Files, Lock, Space};
+use super::{Access, Batch, File, Files, Lock, Space, has_each_page, residency};
 use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
@@ -147,6 +147,11 @@ impl File for SystemFile {
             }
             other => Ok(other?),
         }
+    }
+
+    fn is_resident(&self, offset: u64, len: u64) -> bool {
+        residency::is_resident(&self.file, offset, len)
+            .unwrap_or_else(|| has_each_page(self, offset, len))
     }
 
     fn read_at_direct(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
