@@ -37,7 +37,9 @@ impl HostName {
     /// # Errors
     /// Says why it is none we accept; see the module's head.
     pub fn parse(text: &str) -> Result<Self, AuthorityError> {
-        Self::from_bytes(text.as_bytes())
+        let mut host = Self::EMPTY;
+        host.set(text.as_bytes())?;
+        Ok(host)
     }
 
     /// The canonical spelling; brackets around an IPv6 address.
@@ -59,26 +61,30 @@ impl HostName {
         self.ip
     }
 
+    /// No host yet: what is [set](Self::set) is written in its place, as a host that is returned
+    /// would be copied, on the way of every request.
+    pub(crate) const EMPTY: Self = Self {
+        ip: None,
+        length: 0,
+        bytes: [0; LENGTH_MAX],
+    };
+
+    /// Becomes the host that `text` spells; [empty](Self::EMPTY) before that.
     #[inline]
-    fn from_bytes(text: &[u8]) -> Result<Self, AuthorityError> {
+    fn set(&mut self, text: &[u8]) -> Result<(), AuthorityError> {
         match text {
             [] => Err(AuthorityError::EmptyHost),
-            [b'[', address @ .., b']'] => Self::ipv6(address),
+            [b'[', address @ .., b']'] => self.set_ipv6(address),
             [b'[', ..] => Err(AuthorityError::Ipv6),
-            _ => Self::name(text),
+            _ => self.set_name(text),
         }
     }
 
     #[inline]
-    fn name(text: &[u8]) -> Result<Self, AuthorityError> {
-        let length = u8::try_from(text.len()).map_err(|_| AuthorityError::HostTooLong)?;
-        let mut host = Self {
-            ip: None,
-            length,
-            bytes: [0; LENGTH_MAX],
-        };
+    fn set_name(&mut self, text: &[u8]) -> Result<(), AuthorityError> {
+        self.length = u8::try_from(text.len()).map_err(|_| AuthorityError::HostTooLong)?;
         let mut label = 0..0;
-        for (at, (&byte, out)) in text.iter().zip(&mut host.bytes).enumerate() {
+        for (at, (&byte, out)) in text.iter().zip(&mut self.bytes).enumerate() {
             *out = LOWER[usize::from(byte)];
             match *out {
                 0 => return Err(AuthorityError::HostByte),
@@ -96,26 +102,21 @@ impl HostName {
         }
         let last_label = &text[label];
         if last_label.first().is_some_and(u8::is_ascii_digit) && is_number(last_label) {
-            let address: Ipv4Addr = host
+            let address: Ipv4Addr = self
                 .as_str()
                 .parse()
                 .map_err(|_| AuthorityError::Ipv4Spelling)?;
-            host.ip = Some(IpAddr::V4(address));
+            self.ip = Some(IpAddr::V4(address));
         }
-        Ok(host)
+        Ok(())
     }
 
-    fn ipv6(text: &[u8]) -> Result<Self, AuthorityError> {
+    fn set_ipv6(&mut self, text: &[u8]) -> Result<(), AuthorityError> {
         let text = str::from_utf8(text).map_err(|_| AuthorityError::Ipv6)?;
         let address: Ipv6Addr = text.parse().map_err(|_| AuthorityError::Ipv6)?;
-        let mut host = Self {
-            ip: Some(IpAddr::V6(address)),
-            length: 0,
-            bytes: [0; LENGTH_MAX],
-        };
-        fmt::Write::write_fmt(&mut Appender(&mut host), format_args!("[{address}]"))
-            .map_err(|_| AuthorityError::HostTooLong)?;
-        Ok(host)
+        self.ip = Some(IpAddr::V6(address));
+        fmt::Write::write_fmt(&mut Appender(self), format_args!("[{address}]"))
+            .map_err(|_| AuthorityError::HostTooLong)
     }
 }
 
@@ -190,11 +191,14 @@ impl Authority {
     /// # Errors
     /// Says why it is none we accept; see the module's head.
     pub fn parse(text: &str) -> Result<Self, AuthorityError> {
-        Self::from_bytes(text.as_bytes())
+        let mut host = HostName::EMPTY;
+        let port = Self::read(text.as_bytes(), &mut host)?;
+        Ok(Self { host, port })
     }
 
+    /// Reads `host` or `host:port` into an [empty](HostName::EMPTY) host; returns the port.
     #[inline]
-    pub(crate) fn from_bytes(text: &[u8]) -> Result<Self, AuthorityError> {
+    pub(crate) fn read(text: &[u8], host: &mut HostName) -> Result<Option<u16>, AuthorityError> {
         // a port is what follows the last colon if that is digits only: read from the end, it is
         // short
         let digits_start = text
@@ -202,13 +206,13 @@ impl Authority {
             .rposition(|byte| !byte.is_ascii_digit())
             .map_or(0, |at| at + 1);
         let (rest, digits) = text.split_at(digits_start);
-        let (host, port) = match rest {
-            [host @ .., b':'] => (host, port(digits)?),
+        let (name, port) = match rest {
+            [name @ .., b':'] => (name, port(digits)?),
             _ => (text, None),
         };
-        match HostName::from_bytes(host) {
-            Ok(host) => Ok(Self { host, port }),
-            Err(AuthorityError::HostByte) if host.contains(&b':') => Err(AuthorityError::Port),
+        match host.set(name) {
+            Ok(()) => Ok(port),
+            Err(AuthorityError::HostByte) if name.contains(&b':') => Err(AuthorityError::Port),
             Err(error) => Err(error),
         }
     }
