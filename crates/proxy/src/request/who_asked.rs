@@ -70,12 +70,11 @@ impl<'a> WhoAsked<'a> {
         if self.client == Client::Node {
             return Vec::new();
         }
-        let sent = self.rules.sent.iter();
-        sent.filter_map(|field| {
-            let value = self.with_hop(|hop| self.rules.value(*field, fields, hop))?;
-            Some((field.as_str(), value))
+        self.with_hop(|hop| {
+            let sent = self.rules.sent.iter();
+            sent.filter_map(|field| Some((field.as_str(), self.rules.value(*field, fields, hop)?)))
+                .collect()
         })
-        .collect()
     }
 
     /// Whether the field with this name is among them.

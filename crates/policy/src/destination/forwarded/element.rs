@@ -3,7 +3,7 @@
 use alloc::borrow::Cow;
 use alloc::format;
 use alloc::vec::Vec;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 use weir_semantics::is_token;
 
 /// A member of the list, if `text` is one: pairs with semicolons between them.
@@ -67,7 +67,8 @@ fn quoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
 /// in brackets.
 pub(super) fn write_node(address: IpAddr, port: Option<u16>, quotes: bool, out: &mut Vec<u8>) {
     let text = match (address, port) {
-        (IpAddr::V4(address), None) => format!("{address}"),
+        // nearly all of them, with each forwarded request
+        (IpAddr::V4(address), None) => return write_ipv4(address, out),
         (IpAddr::V4(address), Some(port)) => format!("{address}:{port}"),
         (IpAddr::V6(address), None) if quotes => format!("[{address}]"),
         (IpAddr::V6(address), None) => format!("{address}"),
@@ -77,6 +78,22 @@ pub(super) fn write_node(address: IpAddr, port: Option<u16>, quotes: bool, out: 
         write_value(text.as_bytes(), out);
     } else {
         out.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// Appends an address in the usual spelling, which is a token.
+fn write_ipv4(address: Ipv4Addr, out: &mut Vec<u8>) {
+    for (place, octet) in address.octets().into_iter().enumerate() {
+        if place > 0 {
+            out.push(b'.');
+        }
+        if octet >= 100 {
+            out.push(b'0' + octet / 100);
+        }
+        if octet >= 10 {
+            out.push(b'0' + octet / 10 % 10);
+        }
+        out.push(b'0' + octet % 10);
     }
 }
 
@@ -93,6 +110,20 @@ pub(super) fn write_value(value: &[u8], out: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use alloc::string::String;
+
+    #[test]
+    fn ipv4_address_is_written_as_the_standard_library_writes_it() {
+        let spellings = [0, 9, 10, 99, 100, 101, 255];
+        for (first, last) in spellings
+            .iter()
+            .flat_map(|one| spellings.map(|two| (*one, two)))
+        {
+            let address = Ipv4Addr::new(first, 0, last, 7);
+            let mut out = Vec::new();
+            write_node(address.into(), None, true, &mut out);
+            assert_eq!(String::from_utf8(out).expect("text"), format!("{address}"));
+        }
+    }
 
     #[test]
     fn member_is_pairs_of_tokens_and_quoted_strings() {
