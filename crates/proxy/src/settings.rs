@@ -10,6 +10,7 @@ pub(crate) mod rule_counts;
 use crate::cluster::report::CandidateReport;
 use crate::cluster::{Cluster, ClusterSecret, Membership};
 use crate::config::{self, Cidr, Config, Mode, NextHopUrl, balancing};
+use crate::log::words;
 use crate::modules::loaded::LoadedModules;
 use hierarchy::{Hierarchy, next_hop_row};
 use hooks::Hooks;
@@ -99,6 +100,8 @@ pub(crate) struct Settings {
     read_ahead: ReadAhead,
     /// The read-aheads of routes by their numbers; empty if none has its own.
     read_aheads: Vec<ReadAhead>,
+    /// What each field line for Cache-Status begins with.
+    pub(crate) cache_status_start: Box<[u8]>,
     /// Whole field line for Via on what we forward.
     via_lines: [String; 2],
     /// The comment in it, which distinguishes this process from another Weir of the same name.
@@ -116,6 +119,7 @@ impl Settings {
         let operator_rules = operator_rules.expect("a valid configuration");
         Self {
             is_extended: !operator_rules.is_empty(),
+            cache_status_start: words::cache_status_start(config.cache.name.as_str()),
             rule_counts: RuleCounts::new(&operator_rules),
             operator_rules,
             rules: compile_rules(&config),

@@ -105,22 +105,29 @@ pub(crate) fn joined(verdict: &Verdict) -> Option<Joined> {
 /// place of Cache-Control is named in `detail`: behind the reason, as in
 /// `response-no-store/CDN-Cache-Control`, or alone.
 pub(crate) fn write_cache_status(settings: &Settings, verdict: &Verdict, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"Cache-Status: ");
+    out.extend_from_slice(&settings.cache_status_start);
     let status = verdict.cache_status(settings.name());
     match (settings.targeted_name(verdict.decided_by), status.detail) {
-        (None, _) => status.write(out),
+        (None, _) => status.write_parameters(out),
         (Some(field), None) => CacheStatus {
             detail: Some(field),
             ..status
         }
-        .write(out),
+        .write_parameters(out),
         (Some(field), Some(reason)) => CacheStatus {
             detail: Some(&format!("{reason}/{field}")),
             ..status
         }
-        .write(out),
+        .write_parameters(out),
     }
     out.extend_from_slice(b"\r\n");
+}
+
+/// What each field of [`write_cache_status`] begins with: its name, and that of the cache.
+pub(crate) fn cache_status_start(cache: &str) -> Box<[u8]> {
+    let mut out = b"Cache-Status: ".to_vec();
+    CacheStatus::write_cache(cache, &mut out);
+    out.into()
 }
 
 #[cfg(test)]

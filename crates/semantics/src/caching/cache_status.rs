@@ -78,7 +78,17 @@ impl CacheStatus<'_> {
     /// quoted, characters that no string may have become `?`, numbers are clamped to fifteen
     /// digits.
     pub fn write(&self, out: &mut Vec<u8>) {
-        write_token_or_string(self.cache, out);
+        Self::write_cache(self.cache, out);
+        self.write_parameters(out);
+    }
+
+    /// Appends the name of a cache, with which its member begins.
+    pub fn write_cache(cache: &str, out: &mut Vec<u8>) {
+        write_token_or_string(cache, out);
+    }
+
+    /// Appends what is behind the name, as [`Self::write`] does.
+    pub fn write_parameters(&self, out: &mut Vec<u8>) {
         if self.hit {
             out.extend_from_slice(b";hit");
         } else {
