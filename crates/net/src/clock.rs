@@ -43,6 +43,19 @@ impl Clock {
         }
     }
 
+    /// The tick of a `moment` that the caller has read from the machine's clock just now.
+    #[must_use]
+    pub fn tick_at(&self, moment: Instant) -> Tick {
+        match self {
+            Self::System { zero } => {
+                let since = moment.saturating_duration_since(*zero);
+                let ms = since.as_secs() * 1000 + u64::from(since.subsec_millis());
+                Tick(ms)
+            }
+            Self::Manual(manual) => manual.now().tick,
+        }
+    }
+
     /// Microseconds, counted from what ticks are counted from.
     #[must_use]
     pub fn us(&self) -> u64 {

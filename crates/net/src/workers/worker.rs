@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Instant;
 use weir_measure::Counters;
 use weir_policy::{Now, Tick};
 use weir_semantics::{Timestamp, write_http_date};
@@ -87,7 +88,18 @@ impl Worker {
     /// passed.
     #[inline]
     pub fn now(&self) -> Now {
-        let tick = self.clock.tick();
+        self.now_with(self.clock.tick())
+    }
+
+    /// The time at a `moment` that the caller has read from the machine's clock just now: not a
+    /// second time for one request.
+    #[inline]
+    pub fn now_at(&self, moment: Instant) -> Now {
+        self.now_with(self.clock.tick_at(moment))
+    }
+
+    #[inline]
+    fn now_with(&self, tick: Tick) -> Now {
         let known = self.wall.get();
         if !self.clock.is_manual()
             && known.wall.0 != i64::MIN

@@ -114,7 +114,11 @@ impl Receiver<'_> {
             access_log: shared.access_log.is_on(),
             recorder: shared.record.is_some(),
         };
-        RequestLog::new(started, head_bytes, readers).of_user(self.user)
+        let mut log = RequestLog::new(started, head_bytes, readers);
+        if let Some(user) = self.user {
+            log.set_user(user);
+        }
+        log
     }
 
     /// The state of a request that needs more than one pass.
@@ -279,7 +283,12 @@ fn take_head(
         }
     }
     log.reach(Phase::Authorise);
-    let (worker, now) = (receiver.worker, receiver.worker.now());
+    let worker = receiver.worker;
+    // where the head did not come in parts, the clock was read as it came
+    let now = match receiver.head_began {
+        None => worker.now_at(started),
+        Some(_) => worker.now(),
+    };
     let (tx, plan, key) = choose(receiver, head, &request, now, Choice::PLAIN);
     if plan.is_final() {
         log.reach(Phase::Choose);

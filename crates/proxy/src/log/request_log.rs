@@ -201,12 +201,9 @@ impl RequestLog {
         }
     }
 
-    /// The same of a request of a user who has logged in to the proxy.
-    pub(crate) fn of_user(self, user: Option<&Arc<str>>) -> Self {
-        Self {
-            user: user.cloned(),
-            ..self
-        }
+    /// It is a request of a user who has logged in to the proxy.
+    pub(crate) fn set_user(&mut self, user: &Arc<str>) {
+        self.user = Some(Arc::clone(user));
     }
 
     /// The log of a request without a client: it is not written, and only bytes count.

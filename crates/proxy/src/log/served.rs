@@ -137,15 +137,17 @@ pub(crate) fn report(
         Some(written) => served.partition_point(|one| one.end <= written),
         None => served.len(),
     };
-    for mut one in served.drain(..complete) {
+    for one in &mut served[..complete] {
         if written.is_none() {
             one.log.broke_off(End::ClientLeft, "client-left");
         }
         one.report(sinks, client, settings, (received, sent), now);
     }
-    if served.is_empty() {
+    if complete == served.len() {
+        served.clear();
         return None;
     }
+    served.drain(..complete);
     let heads_wanted = sinks.access_log.is_on() || sinks.recorder.is_some();
     let mut heads = Vec::new();
     let mut keep = |bytes: Option<&[u8]>| {

@@ -14,6 +14,7 @@ use crate::worker::shared::Shared;
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::time::Instant;
 use weir_measure::Counters;
 use weir_net::workers as net;
 use weir_net::workers::Network;
@@ -98,6 +99,11 @@ impl Worker {
         self.net.now()
     }
 
+    /// The time at a `moment` that was read from the machine's clock just now.
+    pub(crate) fn now_at(&self, moment: Instant) -> Now {
+        self.net.now_at(moment)
+    }
+
     /// The time as an HTTP-date.
     pub(crate) fn date(&self) -> [u8; 29] {
         self.net.date()
@@ -130,8 +136,8 @@ impl Worker {
         let admin = &settings.config.admin;
         if admin.top && client.listener.peers == ForPeers::No {
             let bytes = served.last().map_or(0, ServedRequest::response_bytes);
-            let target = TargetName::of(target);
-            self.top.borrow_mut().hit(admin, key, target, bytes);
+            let name = || TargetName::of(target);
+            self.top.borrow_mut().hit(admin, key, name, bytes);
         }
     }
 

@@ -82,14 +82,20 @@ impl Accumulator {
 
     /// A hit for the target of `key` sent so many bytes. Part of the way of every hit.
     #[inline]
-    pub(crate) fn hit(&mut self, admin: &Admin, key: Digest, target: TargetName<'_>, bytes: u64) {
+    pub(crate) fn hit<'t>(
+        &mut self,
+        admin: &Admin,
+        key: Digest,
+        target: impl FnOnce() -> TargetName<'t>,
+        bytes: u64,
+    ) {
         let digest = low(key);
         match self.targets.get_mut(place_of(digest)) {
             Some(sum) if sum.digest == digest => {
                 sum.requests += 1;
                 sum.bytes += bytes;
             }
-            _ => self.begin(admin, digest, target, bytes),
+            _ => self.begin(admin, digest, target(), bytes),
         }
     }
 

@@ -63,7 +63,7 @@ fn row_that_is_cut_off_is_in_the_bound_of_what_is_not_listed() {
     let admin = Admin::default();
     let mut sums = Accumulator::new(&tops, 0);
     for (number, path) in [(1, "/a"), (2, "/b"), (3, "/c")] {
-        sums.hit(&admin, digest(number), target(path), 100 * number);
+        sums.hit(&admin, digest(number), || target(path), 100 * number);
     }
     sums.tick();
     let listed = |rows_max| {
@@ -83,9 +83,9 @@ fn hits_of_one_target_at_two_workers_are_one_row() {
     for worker in 0..2 {
         let mut sums = Accumulator::new(&tops, worker);
         for _ in 0..3 {
-            sums.hit(&admin, digest(1), target("/a"), 1_000);
+            sums.hit(&admin, digest(1), || target("/a"), 1_000);
         }
-        sums.hit(&admin, digest(2), target("/b"), 10);
+        sums.hit(&admin, digest(2), || target("/b"), 10);
         sums.tick();
     }
     let table = tops.table(TopOf::Urls, TopBy::ToClients, 10, &admin);
@@ -110,7 +110,7 @@ fn target_that_takes_the_place_of_another_loses_no_hit() {
         for number in 0..900 {
             let path = format!("/{number}");
             let target = TargetName::new("example.org", 80, Some(&path));
-            sums.hit(&admin, digest(number), target, round + 1);
+            sums.hit(&admin, digest(number), || target, round + 1);
         }
     }
     sums.tick();
@@ -200,7 +200,7 @@ fn worker_does_not_wait_for_a_reader_and_counts_what_it_drops() {
     let reader = tops.try_lock(0).expect("nobody else");
     sums.count(&admin, &request(target("/a"), ALICE, 1));
     assert!(!fetch.received(1));
-    sums.hit(&admin, digest(1), target("/b"), 5);
+    sums.hit(&admin, digest(1), || target("/b"), 5);
     // keeps its sum for the next second
     sums.tick();
     assert_eq!(counters.get(Metric::TopDropped), 1);
@@ -215,7 +215,7 @@ fn counts_are_halved_each_ten_minutes() {
     let (tops, _) = tops(1);
     let admin = Admin::default();
     let mut sums = Accumulator::new(&tops, 0);
-    sums.hit(&admin, digest(1), target("/a"), 1_000);
+    sums.hit(&admin, digest(1), || target("/a"), 1_000);
     (0..HALVING_S - 1).for_each(|_| sums.tick());
     let count = || {
         let table = tops.table(TopOf::Urls, TopBy::ToClients, 10, &admin);
