@@ -56,6 +56,7 @@ impl ClientTable {
 
     /// The rules for a client at `address`. An IPv4 client that a dual-stack socket shows as
     /// `::ffff:a.b.c.d` is one of IPv4.
+    #[inline]
     pub(super) fn find(&self, address: IpAddr) -> Bits {
         if self.v4.is_empty() {
             return self.any;

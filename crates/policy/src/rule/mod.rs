@@ -18,6 +18,7 @@ mod key;
 mod matchers;
 mod path;
 mod preset;
+mod recent;
 mod reuse;
 mod set;
 mod spec;
@@ -42,6 +43,7 @@ pub use path::{
     GLOB_BYTES_MAX, GLOB_STARS_MAX, Glob, PREFIX_BYTES_MAX, PathError, PathPattern, STARS_MAX,
 };
 pub use preset::Preset;
+pub use recent::{RECENT_TARGETS, RecentTargets};
 pub use reuse::{ERROR_LIFETIME_MAX, Reuse};
 pub use set::{FetchingRules, Outcome, Place, RuleError, RuleSet, StoringBy, StoringRules};
 pub use spec::{Action, Actions, DENY_BYTES_MAX, Denial, RuleLifetime, RuleRate, RuleSpec};

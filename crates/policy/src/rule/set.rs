@@ -205,8 +205,17 @@ impl RuleSet {
         &self.rules
     }
 
+    /// All rules for a target, from any place: those of [`Self::matched`] are among them, and
+    /// are left of them by [`Self::applicable`].
+    #[must_use]
+    pub fn for_target(&self, host: &[u8], path: &str) -> Bits {
+        let all = (0..self.rules.len()).collect();
+        self.matched(all, host, path)
+    }
+
     /// The rules for a request from `place`, whatever its target.
     #[must_use]
+    #[inline]
     pub fn applicable(&self, place: &Place<'_>) -> Bits {
         let mut listener = self.modes[place.mode as usize];
         if let Some(name) = place.listener {

@@ -121,6 +121,15 @@ impl Receiver<'_> {
         log
     }
 
+    /// The time now, of a request that `started` then: where its head did not come in parts, the
+    /// clock was read as it came.
+    fn now_after(&self, started: Instant) -> Now {
+        match self.head_began {
+            None => self.worker.now_at(started),
+            Some(_) => self.worker.now(),
+        }
+    }
+
     /// The state of a request that needs more than one pass.
     pub(super) fn exchange(
         &self,
@@ -268,7 +277,7 @@ fn take_head(
         let target = &request.target;
         let host = target.host.as_bytes();
         let called = settings.modules.called(host, target.path_and_query);
-        let rules = with_rules::rules_for(receiver, &request);
+        let rules = with_rules::rules_for(receiver, &mut request);
         if !rules.is_empty() {
             let bytes = &input[..consumed];
             let input = Input { bytes, at };
@@ -283,12 +292,7 @@ fn take_head(
         }
     }
     log.reach(Phase::Authorise);
-    let worker = receiver.worker;
-    // where the head did not come in parts, the clock was read as it came
-    let now = match receiver.head_began {
-        None => worker.now_at(started),
-        Some(_) => worker.now(),
-    };
+    let (worker, now) = (receiver.worker, receiver.now_after(started));
     let (tx, plan, key) = choose(receiver, head, &request, now, Choice::PLAIN);
     if plan.is_final() {
         log.reach(Phase::Choose);

@@ -29,6 +29,8 @@ pub(crate) struct ReceivedRequest<'a> {
     pub(crate) is_persistent: bool,
     /// The client requests to switch protocols, and the proxy may forward that.
     pub(crate) upgrade: bool,
+    /// The digest of its cache key, once that was needed.
+    key: Option<Digest>,
 }
 
 /// By what a request is judged beside its head.
@@ -97,6 +99,7 @@ impl<'a> ReceivedRequest<'a> {
             facts,
             is_persistent: !options.close && (http11 || options.keep_alive),
             upgrade,
+            key: None,
         })
     }
 
@@ -109,7 +112,17 @@ impl<'a> ReceivedRequest<'a> {
     /// Digest of the cache key: mode, scheme, host, port, path and query; never without the host.
     /// The method is not part of it, as only responses to GET are stored.
     pub(crate) fn key(&self, secret: &Secret) -> Digest {
-        key_of(self.mode, &self.target, secret)
+        match self.key {
+            Some(key) => key,
+            None => key_of(self.mode, &self.target, secret),
+        }
+    }
+
+    /// The same, to be used again: neither mode nor target change.
+    pub(crate) fn keep_key(&mut self, secret: &Secret) -> Digest {
+        let key = self.key(secret);
+        self.key = Some(key);
+        key
     }
 }
 

@@ -13,11 +13,12 @@ use crate::settings::Settings;
 use crate::worker::shared::Shared;
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
+use std::sync::{self, Arc};
 use std::time::Instant;
 use weir_measure::Counters;
 use weir_net::workers as net;
 use weir_net::workers::Network;
+use weir_policy::rule::RecentTargets;
 use weir_policy::{Digest, Now};
 use weir_semantics::Target;
 
@@ -36,6 +37,8 @@ pub(crate) struct Worker {
     pub(crate) served: RefCell<Vec<ServedRequest>>,
     /// What heavy hitters are made of.
     pub(crate) top: RefCell<Accumulator>,
+    /// The rules for what was requested of late.
+    pub(crate) recent_rules: RefCell<RecentRules>,
     /// Seconds since it began.
     pub(crate) ticks: Cell<u32>,
     /// What requests of other nodes of the cluster are received as.
@@ -45,6 +48,29 @@ pub(crate) struct Worker {
     /// What modules had of the last request that was answered at once.
     pub(crate) spare_modules: Cell<Option<Box<RequestModules>>>,
     settings: RefCell<arc_swap::Cache<Arc<arc_swap::ArcSwap<Settings>>, Arc<Settings>>>,
+}
+
+/// The rules for what was requested of late, of the settings in force.
+#[derive(Default)]
+pub(crate) struct RecentRules {
+    /// The settings that they are of.
+    settings: sync::Weak<Settings>,
+    targets: RecentTargets,
+}
+
+impl RecentRules {
+    /// Those of these settings: another configuration has others.
+    #[inline]
+    pub(crate) fn of(&mut self, settings: &Arc<Settings>) -> &mut RecentTargets {
+        // no other settings get the place of these while there is a reference to it
+        if !std::ptr::eq(self.settings.as_ptr(), Arc::as_ptr(settings)) {
+            *self = Self {
+                settings: Arc::downgrade(settings),
+                targets: RecentTargets::default(),
+            };
+        }
+        &mut self.targets
+    }
 }
 
 impl Worker {
@@ -62,6 +88,7 @@ impl Worker {
             shared,
             output: RefCell::new(Vec::with_capacity(SCRATCH_BYTES)),
             served: RefCell::default(),
+            recent_rules: RefCell::default(),
             ticks: Cell::new(0),
             peers: PeerListener::new(),
             spare_modules: Cell::default(),

@@ -49,8 +49,8 @@ impl Receiver<'_> {
     ) -> Result<Box<RequestState>, Box<RefusedPreview>> {
         let refused = |answer, rules| Box::new(RefusedPreview { answer, rules });
         let request = self.judge(head);
-        let request = request.map_err(|answer| refused(answer, Bits::NONE))?;
-        let rules = rules_for(self, &request);
+        let mut request = request.map_err(|answer| refused(answer, Bits::NONE))?;
+        let rules = rules_for(self, &mut request);
         let outcome = self.settings.operator_rules.outcome(rules);
         if let Some(text) = outcome.deny {
             return Err(refused(Answer::denied_by_rule(text, false), rules));

@@ -44,8 +44,9 @@ struct RuledRequest<'a> {
     is_rekeyed: bool,
 }
 
-/// The rules that are for a request.
-pub(super) fn rules_for(receiver: &Receiver<'_>, request: &ReceivedRequest<'_>) -> Bits {
+/// The rules that are for a request. Part of the way of every hit beside rules.
+#[inline]
+pub(super) fn rules_for(receiver: &Receiver<'_>, request: &mut ReceivedRequest<'_>) -> Bits {
     let rules = &receiver.settings.operator_rules;
     if rules.is_empty() {
         return Bits::NONE;
@@ -57,7 +58,15 @@ pub(super) fn rules_for(receiver: &Receiver<'_>, request: &ReceivedRequest<'_>) 
         method: request.method,
         client: Some(peer.ip()),
     };
-    matched(receiver.settings, &place, &request.target)
+    if !matches!(request.method, Method::Get | Method::Head) {
+        return matched(receiver.settings, &place, &request.target);
+    }
+    let worker = receiver.worker;
+    let key = request.keep_key(worker.shared.store.secret());
+    let target = &request.target;
+    let find = || rules.for_target(target.host.as_bytes(), target.path_and_query);
+    let mut recent = worker.recent_rules.borrow_mut();
+    recent.of(receiver.settings).rules(key, find) & rules.applicable(&place)
 }
 
 /// The rules that are for a request for the store alone, which has no client.
