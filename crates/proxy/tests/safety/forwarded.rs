@@ -244,7 +244,10 @@ fn response_is_for_the_protocol_and_host_that_its_next_hop_was_told() {
     for fields in kinds {
         assert_eq!(ask(fields, None), fields);
         // for each client of the proxy
-        let other = format!("X-Forwarded-For: 192.0.2.1\r\n{fields}");
+        let other = match fields.strip_prefix("Forwarded: for=a") {
+            Some(rest) => format!("Forwarded: for=192.0.2.1{rest}"),
+            None => format!("X-Forwarded-For: 192.0.2.1\r\n{fields}"),
+        };
         assert_eq!(ask(&other, None), fields);
         // a client that claims it gets what others get
         let response = setup

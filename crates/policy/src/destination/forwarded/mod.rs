@@ -12,6 +12,7 @@
 //! ([`ForwardedRules::variant`]).
 
 mod element;
+mod translation;
 
 use self::element::{element, params, write_node, write_value};
 use alloc::vec::Vec;
@@ -127,21 +128,29 @@ impl ForwardedRules {
         match field {
             ForwardedField::XForwardedFor => self.x_forwarded_for(claims, hop),
             ForwardedField::Forwarded => Some(self.forwarded(claims, hop)),
-            ForwardedField::XForwardedProto => {
-                let claimed = last_valid(claims, field, is_scheme);
-                Some(claimed.unwrap_or(PROTO).to_vec())
-            }
-            ForwardedField::XForwardedHost => {
-                let claimed = last_valid(claims, field, is_authority);
-                Some(claimed.unwrap_or(hop.authority).to_vec())
+            ForwardedField::XForwardedProto | ForwardedField::XForwardedHost => {
+                let (is_valid, own): (fn(&[u8]) -> bool, _) = match field {
+                    ForwardedField::XForwardedProto => (is_scheme, PROTO),
+                    _ => (is_authority, hop.authority),
+                };
+                let claimed = if translation::is_forwarded_alone(claims) {
+                    translation::nearest(claims, field)
+                } else {
+                    last_valid(claims, field, is_valid).map(<[u8]>::to_vec)
+                };
+                Some(claimed.unwrap_or_else(|| own.to_vec()))
             }
         }
     }
 
     fn x_forwarded_for(&self, claims: &[FieldLine<'_>], hop: &ClientHop<'_>) -> Option<Vec<u8>> {
-        let mut out = chain(claims, ForwardedField::XForwardedFor, |member| {
-            member.iter().all(u8::is_ascii_graphic)
-        });
+        let mut out = if translation::is_forwarded_alone(claims) {
+            translation::addresses(claims)
+        } else {
+            chain(claims, ForwardedField::XForwardedFor, |member| {
+                member.iter().all(u8::is_ascii_graphic)
+            })
+        };
         if let Some(client) = hop.client {
             separate(&mut out);
             match self.client {
@@ -155,9 +164,16 @@ impl ForwardedRules {
     }
 
     fn forwarded(&self, claims: &[FieldLine<'_>], hop: &ClientHop<'_>) -> Vec<u8> {
-        let mut out = chain(claims, ForwardedField::Forwarded, |member| {
-            element(member).is_some()
-        });
+        let mut out = if lines_named(claims, ForwardedField::Forwarded.as_str())
+            .next()
+            .is_some()
+        {
+            chain(claims, ForwardedField::Forwarded, |member| {
+                element(member).is_some()
+            })
+        } else {
+            translation::member(self, claims, hop.authority)
+        };
         separate(&mut out);
         out.extend_from_slice(b"for=");
         match (hop.client, self.client) {

@@ -113,7 +113,12 @@ fn claims_are_extended_and_the_last_protocol_and_host_are_kept() {
     );
     extended(
         "X-Forwarded-Proto: https, http\nX-Forwarded-Host: b.example\nX-Forwarded-Host: c.example:1",
-        ["10.0.0.1", "http", "c.example:1", ""],
+        [
+            "10.0.0.1",
+            "http",
+            "c.example:1",
+            "for=unknown;host=\"c.example:1\"",
+        ],
     );
     // no value that is none: what the proxy knows itself is sent
     extended(
@@ -265,35 +270,41 @@ fn what_is_said_beside_the_address_selects_a_variant() {
     ] {
         check_variant(plain, None);
     }
-    check_variant(
-        "X-Forwarded-Proto: https",
-        Some("field x-forwarded-proto:https\n"),
-    );
+    let https = format!("field x-forwarded-proto:https\nmember\nparameter proto:https\n{OWN}");
+    check_variant("X-Forwarded-Proto: https", Some(&https));
     check_variant("X-Forwarded-Port: 80", Some("field x-forwarded-port:80\n"));
     check_variant(
         "X-Forwarded-Proto: http\nX-Forwarded-Host: b.example",
-        Some("field x-forwarded-host:b.example\n"),
+        Some(&format!(
+            "field x-forwarded-host:b.example\nmember\nparameter host:b.example\n{OWN}"
+        )),
     );
     let forwarded = |claims: &'static str, said: &str| {
         check_variant(claims, Some(&format!("{said}{OWN}")));
     };
-    forwarded("Forwarded: for=x;host=b", "member\nparameter host:b\n");
+    forwarded(
+        "Forwarded: for=x;host=b",
+        "field x-forwarded-host:b\nmember\nparameter host:b\n",
+    );
     forwarded("Forwarded: for=x;secret=s", "member\nparameter secret:s\n");
     // which member says it is a difference, from both ends
     let https = "member\nparameter proto:https\n";
-    forwarded("Forwarded: for=x;Proto=https", https);
+    let proto = "field x-forwarded-proto:https\n";
+    forwarded("Forwarded: for=x;Proto=https", &format!("{proto}{https}"));
     forwarded(
         "Forwarded: for=x;proto=https, for=y",
         &format!("{https}member\n"),
     );
     forwarded(
         "Forwarded: for=y\nForwarded: for=x;proto=https",
-        &format!("member\n{https}"),
+        &format!("{proto}member\n{https}"),
     );
     // what `Connection` cannot remove
     check_variant(
         "X-Forwarded-Proto: https\nConnection: x-forwarded-proto",
-        Some("field x-forwarded-proto:https\n"),
+        Some(&format!(
+            "field x-forwarded-proto:https\nmember\nparameter proto:https\n{OWN}"
+        )),
     );
 }
 
@@ -304,7 +315,9 @@ fn claims_that_are_not_sent_select_nothing() {
     check_variant("X-Forwarded-Host: b.example, a.example", None);
     check_variant(
         "X-Forwarded-Proto: http\nX-Forwarded-Proto: https",
-        Some("field x-forwarded-proto:https\n"),
+        Some(&format!(
+            "field x-forwarded-proto:https\nmember\nparameter proto:https\n{OWN}"
+        )),
     );
     check_variant(
         "Forwarded: for=x;proto=https, !!!, for=9.9.9.9;proto=http",
@@ -382,3 +395,105 @@ const CLAIMED: [(&str, &str); 8] = [
     ("Forwarded", "proto=http"),
     ("Forwarded", "!!!"),
 ];
+
+#[test]
+fn family_that_a_trusted_proxy_does_not_send_says_the_same() {
+    let own = "for=10.0.0.1;host=\"a.example:8080\";proto=http";
+    let both = |claims, x_for: &str, proto: &str, host: &str, members: &str| {
+        let forwarded = format!("{members}{own}");
+        let expected = [x_for, proto, host, &forwarded];
+        check(ClientName::Address, "10.0.0.1:5", claims, &expected);
+    };
+    let members = "for=192.0.2.1;host=b.example;proto=https, ";
+    both(
+        "X-Forwarded-For: 192.0.2.1\nX-Forwarded-Proto: https\nX-Forwarded-Host: b.example",
+        "192.0.2.1, 10.0.0.1",
+        "https",
+        "b.example",
+        members,
+    );
+    both(
+        "Forwarded: for=192.0.2.1;host=b.example;proto=https",
+        "192.0.2.1, 10.0.0.1",
+        "https",
+        "b.example",
+        members,
+    );
+    // the nearest that is no trusted proxy's: what stands before it may be of that client
+    both(
+        "X-Forwarded-For: 203.0.113.9, [2001:db8::1]:80, 10.0.0.7\nX-Forwarded-Proto: https",
+        "203.0.113.9, [2001:db8::1]:80, 10.0.0.7, 10.0.0.1",
+        "https",
+        HOST,
+        "for=\"[2001:db8::1]\";proto=https, ",
+    );
+    both(
+        "X-Forwarded-Proto: https",
+        "10.0.0.1",
+        "https",
+        HOST,
+        "for=unknown;proto=https, ",
+    );
+    both("X-Forwarded-Proto: http", "10.0.0.1", HTTP, HOST, "");
+    // what a client of the trusted proxy says before it is not believed
+    both(
+        "Forwarded: for=evil;host=evil.example;proto=https, for=\"192.0.2.1:7\"",
+        "unknown, 192.0.2.1, 10.0.0.1",
+        HTTP,
+        HOST,
+        "for=evil;host=evil.example;proto=https, for=\"192.0.2.1:7\", ",
+    );
+    // both are taken as they are
+    both(
+        "X-Forwarded-Proto: https\nForwarded: for=192.0.2.1",
+        "10.0.0.1",
+        "https",
+        HOST,
+        "for=192.0.2.1, ",
+    );
+}
+
+proptest! {
+    /// However many addresses a client writes before that which the trusted proxy has seen, one
+    /// member is made, of that one; so they select no variant. It is read as the same.
+    #[test]
+    fn translation_is_of_the_address_that_the_trusted_proxy_has_seen(
+        spoofed in prop::collection::vec("[a-zA-Z0-9.:_-]{1,20}", 0..8),
+        octets in any::<[u8; 3]>(),
+        proto in prop::sample::select(vec!["http", "https"]),
+    ) {
+        let (rules, hop) = (rules(ClientName::Address), hop("10.0.0.1:5"));
+        let seen = IpAddr::from([192, octets[0], octets[1], octets[2]]).to_string();
+        let chain = spoofed.into_iter().chain([seen.clone()]).collect::<Vec<_>>().join(", ");
+        let claims = [
+            FieldLine::new("X-Forwarded-For", chain.as_bytes()),
+            FieldLine::new("X-Forwarded-Proto", proto.as_bytes()),
+        ];
+        let forwarded = rules.value(ForwardedField::Forwarded, &claims, &hop).unwrap();
+        let members: Vec<&[u8]> = list_elements(&forwarded).collect();
+        prop_assert_eq!(members.len(), 2);
+        let claimed = [FieldLine::new("Forwarded", members[0])];
+        let read = |field| String::from_utf8(rules.value(field, &claimed, &hop).unwrap()).unwrap();
+        prop_assert_eq!(read(ForwardedField::XForwardedFor), format!("{seen}, 10.0.0.1"));
+        prop_assert_eq!(read(ForwardedField::XForwardedProto), proto);
+        let said = |lines: &[FieldLine<'_>]| variant(&sent(&rules, lines));
+        let alone = [FieldLine::new("X-Forwarded-For", seen.as_bytes()), claims[1]];
+        prop_assert_eq!(said(&claims), said(&alone));
+    }
+
+    #[test]
+    fn translated_fields_are_valid_and_bounded_whatever_is_claimed(
+        name in proptest::sample::select(ForwardedField::ALL.to_vec()),
+        text in "[ -~]{0,3000}",
+    ) {
+        let (rules, hop) = (rules(ClientName::Address), hop("10.0.0.1:5"));
+        let claims = [FieldLine::new(name.as_str(), text.as_bytes())];
+        for field in ForwardedField::ALL {
+            let value = rules.value(field, &claims, &hop).unwrap_or_default();
+            prop_assert!(value.len() <= CHAIN_BYTES_MAX + 200 || field == name, "{}", value.len());
+            prop_assert!(value.iter().all(|byte| (b' '..=b'~').contains(byte)));
+        }
+        let forwarded = rules.value(ForwardedField::Forwarded, &claims, &hop).unwrap();
+        prop_assert!(list_elements(&forwarded).all(|member| element(member).is_some()));
+    }
+}
