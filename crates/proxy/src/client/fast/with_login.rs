@@ -32,7 +32,7 @@ pub(super) fn take(
     let is_login = |line: &&FieldLine<'_>| identify(line.name) == Some(Known::ProxyAuthorization);
     let shown = head.fields.iter().filter(is_login).map(|line| line.value);
     let counters = receiver.worker.counters();
-    let (answer, outcome) = match logins.check(shown) {
+    let (answer, outcome) = match logins.check(receiver.client.peer.ip(), shown) {
         Login::Of(user) => {
             counters.inc(Metric::Logins(LoginOutcome::Right));
             let others = head.fields.iter().filter(|line| !is_login(line));

@@ -16,6 +16,7 @@ use self::credentials::Credentials;
 use self::remembered::Remembered;
 use self::verifier::Verifier;
 use std::hash::RandomState;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio::sync::oneshot;
@@ -43,7 +44,7 @@ pub(crate) enum Login {
     Wrong,
     /// They are verified; what is known has changed when this is ready.
     Pending(oneshot::Receiver<()>),
-    /// Too many wait to be verified.
+    /// Too many wait to be verified, or too many of this client.
     Busy,
 }
 
@@ -74,8 +75,12 @@ impl Logins {
     }
 
     /// What is known of the credentials in `values`, those of the lines of `Proxy-Authorization`,
-    /// now. Starts to verify those of which nothing is.
-    pub(crate) fn check<'v>(&self, mut values: impl Iterator<Item = &'v [u8]>) -> Login {
+    /// now, shown by `client`. Starts to verify those of which nothing is.
+    pub(crate) fn check<'v>(
+        &self,
+        client: IpAddr,
+        mut values: impl Iterator<Item = &'v [u8]>,
+    ) -> Login {
         let (Some(value), None) = (values.next(), values.next()) else {
             return Login::Missing;
         };
@@ -110,12 +115,12 @@ impl Logins {
                 remembered.begin(digest, tell);
                 drop(remembered);
                 let (users, all) = (Arc::clone(&self.users), Arc::clone(&self.remembered));
-                let is_queued = self.verifier.queue(Box::new(move || {
+                let verify = Box::new(move || {
                     let is_right = users.verify(&user, &password);
                     let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
                     all.end(digest, is_right, Instant::now());
-                }));
-                if is_queued {
+                });
+                if self.verifier.queue(client, verify) {
                     Login::Pending(told)
                 } else {
                     self.lock().forget(digest);

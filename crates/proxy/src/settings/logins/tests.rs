@@ -1,4 +1,7 @@
 use super::*;
+use std::net::Ipv4Addr;
+
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Of `htpasswd -nbB -C 4 ada secret`, `openssl passwd -6` and `-5`.
 const USERS: &str = "# users\n\
@@ -22,7 +25,7 @@ fn logins() -> Logins {
 /// What is known of the credentials once they are verified; `None`: they are wrong.
 fn verified(logins: &Logins, value: &str) -> Option<Arc<str>> {
     loop {
-        match logins.check([value.as_bytes()].into_iter()) {
+        match logins.check(CLIENT, [value.as_bytes()].into_iter()) {
             Login::Of(user) => return Some(user),
             Login::Wrong => return None,
             Login::Pending(told) => told.blocking_recv().expect("a verifier"),
@@ -45,7 +48,7 @@ fn user_with_the_password_of_each_hash_is_known_by_name() {
         assert_eq!(verified(&logins, &right).as_deref(), Some(name));
         // remembered now
         assert!(matches!(
-            logins.check([right.as_bytes()].into_iter()),
+            logins.check(CLIENT, [right.as_bytes()].into_iter()),
             Login::Of(_)
         ));
         for wrong in ["Secret", "", "secret ", "secret:"] {
@@ -81,11 +84,11 @@ fn what_is_no_login_is_none() {
         "Bearer ",
         &long,
     ] {
-        let login = logins.check([value.as_bytes()].into_iter());
+        let login = logins.check(CLIENT, [value.as_bytes()].into_iter());
         assert!(matches!(login, Login::Missing), "{value}: {login:?}");
     }
     let twice = basic("ada:secret");
-    let login = logins.check([twice.as_bytes(), twice.as_bytes()].into_iter());
+    let login = logins.check(CLIENT, [twice.as_bytes(), twice.as_bytes()].into_iter());
     assert!(matches!(login, Login::Missing), "two are ambiguous");
 }
 
