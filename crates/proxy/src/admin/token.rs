@@ -50,8 +50,8 @@ impl fmt::Display for TokenError {
             Self::NoFile => f.write_str("it is not an ordinary file"),
             Self::Open(mode) => write!(
                 f,
-                "its mode is {mode:04o}, so others than its owner can read or change it; run `chmod 600` on it, and make a new token \
-                 if they may have read it"
+                "its mode is {mode:04o}, so others than its owner can read or change it; run `chmod 600` on it, and replace the \
+                 secrets in it if they may have been read"
             ),
             Self::Short(bytes) => write!(
                 f,
@@ -83,6 +83,23 @@ impl TokenError {
                 "run this as the user that is to run the proxy, who must own the {what} file"
             )),
             Self::Io(_) | Self::NoFile => Some(format!("name an ordinary file with `{setting}`")),
+            Self::Open(_) | Self::Short(_) | Self::Long | Self::Text => None,
+        }
+    }
+
+    /// The same of a file of logins; `what` is in it, `users` or `tokens`.
+    pub(crate) fn hint_of_logins(&self, what: &str) -> Option<String> {
+        match self {
+            Self::Io(error) if error.kind() == io::ErrorKind::NotFound => Some(format!(
+                "make it, or name another file with `login.{what}_file`; docs/operate.md, Logins, says how"
+            )),
+            Self::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => Some(
+                "run this as the user that runs the proxy, and have it own the file: `chown weir FILE`"
+                    .to_owned(),
+            ),
+            Self::Io(_) | Self::NoFile => {
+                Some(format!("name an ordinary file with `login.{what}_file`"))
+            }
             Self::Open(_) | Self::Short(_) | Self::Long | Self::Text => None,
         }
     }
@@ -191,6 +208,32 @@ mod tests {
             let hint = missing.hint(setting).expect("a hint");
             assert!(hint.starts_with(part), "{hint}");
         }
+    }
+
+    #[test]
+    fn hint_for_a_file_of_logins_fits_what_is_wrong_with_it() {
+        let io = |kind: io::ErrorKind| TokenError::Io(kind.into());
+        for (error, part) in [
+            (io(io::ErrorKind::NotFound), Some("`login.users_file`")),
+            (
+                io(io::ErrorKind::PermissionDenied),
+                Some("`chown weir FILE`"),
+            ),
+            (TokenError::NoFile, Some("an ordinary file")),
+            (TokenError::Open(0o644), None),
+        ] {
+            let hint = error.hint_of_logins("users");
+            let fits = match (&hint, part) {
+                (Some(hint), Some(part)) => hint.contains(part),
+                (hint, part) => hint.is_none() && part.is_none(),
+            };
+            assert!(fits, "{error}: {hint:?}");
+        }
+        let open = TokenError::Open(0o644).to_string();
+        assert!(
+            open.contains("chmod 600") && !open.contains("token"),
+            "{open}"
+        );
     }
 
     fn read(text: &str, mode: u32) -> Result<Token, String> {

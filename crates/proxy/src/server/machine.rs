@@ -332,7 +332,7 @@ pub fn try_places(config: &Config) -> Vec<Unusable> {
     all.extend(read_client_logins(config).err().map(|error| Unusable {
         what: error.what.trim_start_matches("use ").to_owned(),
         cause: error.cause,
-        hint: Some("`login.users_file` and `login.tokens_file` have mode 0600".to_owned()),
+        hint: error.hint,
     }));
     for (index, parent) in config.parents.iter().enumerate() {
         let Some(path) = parent.login_file.path() else {

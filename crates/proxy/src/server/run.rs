@@ -480,20 +480,21 @@ pub(crate) fn read_client_logins(config: &Config) -> Result<Option<Arc<Logins>>,
     if !login.is_asked() {
         return Ok(None);
     }
-    let failed = |what: &str, path: &Path, cause| StartError {
-        hint: None,
-        what: format!("use the {what} in `{}`", path.display()),
-        cause,
-    };
     let users = login.users_file.path().map(|path| {
-        let users = read_private_text(path)
-            .and_then(|text| Users::of_text(&text).map_err(io::Error::other));
-        users.map_err(|cause| failed("users", path, cause))
+        let text = read_login_file("users", path)?;
+        Users::of_text(&text).map_err(|cause| StartError {
+            hint: None,
+            what: format!("use the users in `{}`", path.display()),
+            cause: io::Error::other(cause),
+        })
     });
     let tokens = login.tokens_file.path().map(|path| {
-        let tokens = read_private_text(path)
-            .and_then(|text| Tokens::of_text(&text).map_err(io::Error::other));
-        tokens.map_err(|cause| failed("tokens", path, cause))
+        let text = read_login_file("tokens", path)?;
+        Tokens::of_text(&text).map_err(|cause| StartError {
+            hint: None,
+            what: format!("use the tokens in `{}`", path.display()),
+            cause: io::Error::other(cause),
+        })
     });
     let (users, tokens) = (users.transpose()?, tokens.transpose()?);
     let logins = Logins::new(
@@ -504,8 +505,13 @@ pub(crate) fn read_client_logins(config: &Config) -> Result<Option<Arc<Logins>>,
     Ok(Some(Arc::new(logins)))
 }
 
-fn read_private_text(path: &Path) -> io::Result<Vec<u8>> {
-    read_private(path, FILE_BYTES_MAX).map_err(io::Error::other)
+/// The text of a file of logins; `what` these are.
+fn read_login_file(what: &str, path: &Path) -> Result<Vec<u8>, StartError> {
+    read_private(path, FILE_BYTES_MAX).map_err(|error| StartError {
+        hint: error.hint_of_logins(what),
+        what: format!("use the {what} in `{}`", path.display()),
+        cause: io::Error::other(error),
+    })
 }
 
 /// The login in a file.
