@@ -20,6 +20,7 @@ use record::Recording;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_disk::files::SystemFiles;
+use weir_measure::live::LinkRow;
 use weir_proxy::clock::Clock;
 use weir_proxy::config::{AdminAddress, ByteSize, Config, Listener, ListenerKind};
 use weir_proxy::{DiskTier, Hooks, Options, Proxy, Stopped};
@@ -129,6 +130,8 @@ pub(crate) struct BoundAddresses {
     pub(crate) disk: DiskTier,
     /// Where requests are recorded, and how.
     pub(crate) recorded: Option<String>,
+    /// The links, as they are now.
+    pub(crate) links: Vec<LinkRow>,
 }
 
 type Reload = Box<dyn Fn() -> Result<Config, String> + Send + Sync>;
@@ -164,6 +167,7 @@ fn run_until_signalled(
             admin: proxy.admin().clone(),
             disk: proxy.disk().clone(),
             recorded: recorded.clone(),
+            links: proxy.control().links(),
         });
         if let Some(problem) = proxy.resolver_problem() {
             tell(&format!(
@@ -214,6 +218,9 @@ fn announcement(config: &Config, started: &BoundAddresses) -> String {
     for directory in &started.disk.directories {
         let (size, path) = (ByteSize::from_bytes(directory.bytes), &directory.path);
         lines.push_str(&format!("  disk     {size} in {}\n", path.display()));
+    }
+    for link in &started.links {
+        lines.push_str(&format!("  link     {}\n", weir_proxy::link_line(link)));
     }
     if let Some(recorded) = &started.recorded {
         lines.push_str(&format!("  record   {recorded}\n"));
@@ -285,6 +292,7 @@ mod tests {
                 problem: None,
             },
             recorded: None,
+            links: Vec::new(),
         };
         let found = announcement(&config, &started);
         let rest = found.split_once('\n').unwrap().1;

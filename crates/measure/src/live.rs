@@ -103,7 +103,8 @@ pub struct NextHopRow {
     pub url: String,
     /// `route`, `parent` or `sibling`.
     pub kind: String,
-    /// `in`, or `ejected`: it failed, and is not asked.
+    /// `in`; `ejected`: it failed, and is not asked; `spent`: its link has spent its quota, and
+    /// nothing is fetched over it.
     pub state: String,
     /// How long it is ejected from now on, seconds; 0 if one request may find out whether it is
     /// back.
@@ -144,6 +145,25 @@ pub struct LinkRow {
     pub is_clock_believed: bool,
     /// Its quota, if it has one.
     pub quota: Option<LinkQuotaRow>,
+}
+
+impl LinkRow {
+    /// What holds of it now, in words: `spent`, `window`, `free`, `clock-step`; none if it is as at
+    /// any time.
+    #[must_use]
+    pub fn state_words(&self) -> Vec<&'static str> {
+        let is_spent = self.quota.as_ref().is_some_and(|quota| quota.is_spent);
+        let words = [
+            (is_spent, "spent"),
+            (self.is_in_window, "window"),
+            (self.is_free, "free"),
+            (!self.is_clock_believed, "clock-step"),
+        ];
+        words
+            .into_iter()
+            .filter_map(|(holds, word)| holds.then_some(word))
+            .collect()
+    }
 }
 
 /// The quota of a link.

@@ -282,7 +282,8 @@ fn serve_within(
     let (stop, stopped) = oneshot::channel::<()>();
     let run = move || {
         runtime.block_on(async {
-            let dashboard = Arc::new(Dashboard::new(history));
+            let links = control.links().into_iter().map(|link| link.name);
+            let dashboard = Arc::new(Dashboard::new(history, links.collect()));
             let sampling = dashboard::sample(Arc::clone(&control), Arc::clone(&dashboard));
             let service = router(control, &dashboard, is_public);
             let service = service.into_make_service_with_connect_info::<Place>();

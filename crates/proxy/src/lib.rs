@@ -48,3 +48,4 @@ pub use settings::hierarchy::ParentReport;
 pub use settings::hooks::{Hook, HookFuture, Hooks};
 pub use weir_net::clock;
 pub use weir_net::raise_descriptor_limit;
+pub use worker::links::link_line;

@@ -278,9 +278,20 @@ impl Settings {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         let of_routes = (0..).zip(&self.hops).filter_map(|(number, hop)| {
             let health = routes.hop_health(now, HopId(number))?;
-            Some(next_hop_row(format!("http://{hop}"), "route", health))
+            Some((
+                hop.clone(),
+                next_hop_row(format!("http://{hop}"), "route", health),
+            ))
         });
-        of_routes.chain(self.hierarchy.next_hops(now)).collect()
+        let all = of_routes.chain(self.hierarchy.next_hops(now));
+        let rows = all.map(|(hop, mut row)| {
+            let link = self.connections.links.of(&hop);
+            if row.ejected_for_s.is_none() && link.is_some_and(|link| link.spent().is_some()) {
+                "spent".clone_into(&mut row.state);
+            }
+            row
+        });
+        rows.collect()
     }
 
     /// The number of a next hop, if a route has it.

@@ -154,7 +154,7 @@ fn first_refusal_is_shown_with_its_status_and_proxy_status() {
     ]);
     assert!(
         said.contains(&format!(
-            "the proxy at {address} refused the first request: 403 Forbidden, Proxy-Status: "
+            "the proxy at {address} refused the first request: 403 Destination not allowed, see access.allow_destinations, Proxy-Status: "
         )) && said.contains("destination_ip_prohibited"),
         "{said}"
     );

@@ -25,6 +25,29 @@ pub enum SeriesKind {
     Gauge(Metric),
     /// A quantile of the response times of a source, or of all; microseconds.
     Time(Option<Source>, f64),
+    /// Bytes in both directions over the link with this place in [`Reading::link_bytes`].
+    Link(usize),
+}
+
+/// Most links that have a series: all that a configuration may have.
+pub const LINKS_MAX: usize = 32;
+
+/// What the names of the series of links begin with.
+const LINK: &str = "link.";
+
+/// The numbers of a process at a moment.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// Its counters and gauges.
+    pub numbers: Snapshot,
+    /// Bytes over each link that has a series, in their order.
+    pub link_bytes: Vec<u64>,
+}
+
+impl Reading {
+    fn link(&self, place: usize) -> u64 {
+        self.link_bytes.get(place).copied().unwrap_or_default()
+    }
 }
 
 /// Counters that are kept without a label.
@@ -78,9 +101,10 @@ const TIMES: [(&str, Option<Source>, f64); 6] = [
     ("time.all.p95", None, 0.95),
 ];
 
-/// All series, in the order of the values of a row.
+/// All series, in the order of the values of a row; of the first [`LINKS_MAX`] of `links`, by their
+/// names.
 #[must_use]
-pub fn all() -> Vec<Series> {
+pub fn all(links: &[String]) -> Vec<Series> {
     let mut all = Vec::new();
     labelled(&mut all, "requests", Metric::Requests as fn(Verdict) -> _);
     labelled(
@@ -108,6 +132,9 @@ pub fn all() -> Vec<Series> {
     for (name, source, share) in TIMES {
         push(name, SeriesKind::Time(source, share));
     }
+    for (place, link) in links.iter().take(LINKS_MAX).enumerate() {
+        push(&format!("{LINK}{link}"), SeriesKind::Link(place));
+    }
     all
 }
 
@@ -121,7 +148,9 @@ fn labelled<L: Label>(all: &mut Vec<Series>, family: &str, metric: impl Fn(L) ->
 
 /// The values of `series` from `before` to `after`.
 #[must_use]
-pub fn sample(series: &[Series], before: &Snapshot, after: &Snapshot) -> Vec<f32> {
+pub fn sample(series: &[Series], before: &Reading, after: &Reading) -> Vec<f32> {
+    let grown = |place| after.link(place).saturating_sub(before.link(place));
+    let (before, after) = (&before.numbers, &after.numbers);
     let value = |one: &Series| match one.kind {
         SeriesKind::Count(metric) => {
             // the blocks are read one after the other: a sum may seem to go back for a moment
@@ -129,16 +158,19 @@ pub fn sample(series: &[Series], before: &Snapshot, after: &Snapshot) -> Vec<f32
         }
         SeriesKind::Gauge(metric) => rounded(gauge(after, metric)),
         SeriesKind::Time(source, share) => quantile(before, after, source, share),
+        // a reload may have begun it anew
+        SeriesKind::Link(place) => rounded(grown(place)),
     };
     series.iter().map(value).collect()
 }
 
 /// The counters of `series` since the start; of the others, what they show now.
 #[must_use]
-pub fn totals(series: &[Series], now: &Snapshot) -> Vec<Option<u64>> {
+pub fn totals(series: &[Series], now: &Reading) -> Vec<Option<u64>> {
     let value = |one: &Series| match one.kind {
-        SeriesKind::Count(metric) => Some(now.get(metric)),
-        SeriesKind::Gauge(metric) => Some(gauge(now, metric)),
+        SeriesKind::Count(metric) => Some(now.numbers.get(metric)),
+        SeriesKind::Gauge(metric) => Some(gauge(&now.numbers, metric)),
+        SeriesKind::Link(place) => Some(now.link(place)),
         SeriesKind::Time(..) => None,
     };
     series.iter().map(value).collect()
@@ -176,8 +208,15 @@ mod tests {
     use super::*;
     use crate::counters::Counters;
 
+    fn reading(counters: &Counters) -> Reading {
+        Reading {
+            numbers: Snapshot::sum([counters]),
+            link_bytes: Vec::new(),
+        }
+    }
+
     fn value_of(name: &str, values: &[f32]) -> f32 {
-        let at = all().iter().position(|series| series.name == name);
+        let at = all(&[]).iter().position(|series| series.name == name);
         values[at.expect("declared")]
     }
 
@@ -186,15 +225,15 @@ mod tests {
         let counters = Counters::new();
         counters.add(Metric::Requests(Verdict::Hit), 5);
         counters.add(Metric::ClientsOpen, 3);
-        let before = Snapshot::sum([&counters]);
+        let before = reading(&counters);
         counters.add(Metric::Requests(Verdict::Hit), 2);
         counters.dec(Metric::ClientsOpen);
-        let after = Snapshot::sum([&counters]);
-        let values = sample(&all(), &before, &after);
+        let after = reading(&counters);
+        let values = sample(&all(&[]), &before, &after);
         assert_eq!(value_of("requests.hit", &values), 2.0);
         assert_eq!(value_of("requests.miss", &values), 0.0);
         assert_eq!(value_of("clients-open", &values), 2.0);
-        let totals = totals(&all(), &after);
+        let totals = totals(&all(&[]), &after);
         assert_eq!(totals[Verdict::Hit.index()], Some(7));
     }
 
@@ -202,12 +241,12 @@ mod tests {
     fn quantile_is_of_the_times_between_the_two_moments_alone() {
         let counters = Counters::new();
         counters.record_response_time(Source::Store, 60_000_000);
-        let before = Snapshot::sum([&counters]);
+        let before = reading(&counters);
         for us in 900..1000 {
             counters.record_response_time(Source::Store, us);
         }
-        let after = Snapshot::sum([&counters]);
-        let values = sample(&all(), &before, &after);
+        let after = reading(&counters);
+        let values = sample(&all(&[]), &before, &after);
         let near = |name, expected: f32| {
             let value = value_of(name, &values);
             assert!((value - expected).abs() < expected / 8.0, "{name}: {value}");
@@ -225,13 +264,42 @@ mod tests {
     fn gauge_below_zero_is_shown_as_zero() {
         let counters = Counters::new();
         counters.dec(Metric::ClientsOpen);
-        let now = Snapshot::sum([&counters]);
-        assert_eq!(value_of("clients-open", &sample(&all(), &now, &now)), 0.0);
+        let now = reading(&counters);
+        assert_eq!(
+            value_of("clients-open", &sample(&all(&[]), &now, &now)),
+            0.0
+        );
+    }
+
+    #[test]
+    fn link_has_the_bytes_that_it_has_moved_and_none_below_zero() {
+        let series = all(&["a".into(), "b".into()]);
+        let of = |link_bytes: [u64; 2]| Reading {
+            numbers: Snapshot::default(),
+            link_bytes: link_bytes.to_vec(),
+        };
+        let (before, after) = (of([10, 500]), of([25, 100]));
+        let values = sample(&series, &before, &after);
+        assert_eq!(values[series.len() - 2..], [15.0, 0.0]);
+        assert_eq!(series[series.len() - 2].name, "link.a");
+        assert_eq!(totals(&series, &after).last(), Some(&Some(100)));
+        // a reading without links
+        let none = sample(&series, &Reading::default(), &Reading::default());
+        assert_eq!(none[series.len() - 2..], [0.0, 0.0]);
+    }
+
+    #[test]
+    fn history_has_room_for_the_series_of_all_links() {
+        let links: Vec<String> = (0..2 * LINKS_MAX).map(|link| format!("{link}")).collect();
+        let series = all(&links);
+        assert_eq!(series.len(), all(&[]).len() + LINKS_MAX);
+        let bytes = crate::history::History::bytes(series.len());
+        assert!(bytes <= crate::history::BYTES_MAX, "{bytes}");
     }
 
     #[test]
     fn no_two_series_have_the_same_name() {
-        let mut names: Vec<String> = all().into_iter().map(|series| series.name).collect();
+        let mut names: Vec<String> = all(&[]).into_iter().map(|series| series.name).collect();
         let count = names.len();
         names.sort();
         names.dedup();

@@ -5,7 +5,7 @@ use weir_measure::{Joined, NotStored as Label, RequestPhase, Source, Verdict as 
 use weir_policy::catalog::Refusal;
 use weir_policy::verdict::StaleReason;
 use weir_policy::{Handling, Hit, NotStored, Phase, RefuseReason, Verdict};
-use weir_semantics::{CacheStatus, Fwd, NotStorable};
+use weir_semantics::{CacheStatus, Fwd, NotStorable, Timestamp, write_http_date};
 
 /// The verdict's word.
 pub(crate) fn word(verdict: &Verdict) -> Word {
@@ -90,6 +90,13 @@ pub(crate) fn source(verdict: &Verdict) -> Source {
         | Handling::Tunnel => Source::NextHop,
         Handling::Refused(_) => Source::Proxy,
     }
+}
+
+/// A time as HTTP writes it (RFC 9110 §5.6.7).
+pub(crate) fn http_date(at: Timestamp) -> String {
+    let mut text = [0; 29];
+    write_http_date(at, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// How the request shares the response to another one, if it does.

@@ -4,7 +4,7 @@
 //! `Cache-Status` (RFC 9211) and, where something went wrong, `Proxy-Status` (RFC 9209). The body
 //! says in a sentence what happened and, where there is one, what to do.
 
-use crate::log::words::write_cache_status;
+use crate::log::words::{http_date, write_cache_status};
 use crate::modules::module_answer::ModuleRefusal;
 use crate::send::disk_read::ContentReadError;
 use crate::settings::Settings;
@@ -14,7 +14,7 @@ use weir_policy::extension::ModuleFailure;
 use weir_policy::rule::ChangeError;
 use weir_policy::verdict::Marks;
 use weir_policy::{Handling, RefuseReason, Verdict};
-use weir_semantics::{DecidedBy, ProxyError, write_http_date, write_proxy_status};
+use weir_semantics::{DecidedBy, ProxyError, write_proxy_status};
 use weir_wire::{Version, write};
 
 /// Why a request is answered by us.
@@ -29,6 +29,12 @@ pub(crate) struct AnswerReason {
     /// The link that has spent its quota, if that is why.
     pub(crate) spent: Option<Box<SpentLink>>,
 }
+
+/// The reason phrase where a link has spent its quota.
+const LINK_SPENT_PHRASE: &str = "Link quota spent, see link.quota";
+
+/// The reason phrase where rules deny the destination.
+const DESTINATION_PHRASE: &str = "Destination not allowed, see access.allow_destinations";
 
 /// An answer of our own.
 #[derive(Clone, Debug)]
@@ -72,9 +78,7 @@ impl AnswerReason {
 
     /// A link has spent its quota.
     pub(crate) fn link_spent(spent: SpentLink) -> Self {
-        let mut until = [0; 29];
-        write_http_date(spent.now.until, &mut until);
-        let until = String::from_utf8_lossy(&until);
+        let until = http_date(spent.now.until);
         let name = spent.link.name();
         Self {
             error: ProxyError::HttpRequestDenied,
@@ -83,6 +87,16 @@ impl AnswerReason {
             ),
             refused: RefuseReason::LinkSpent,
             spent: Some(Box::new(spent)),
+        }
+    }
+
+    /// The reason phrase of an answer for it, where that of the status does not tell its user what
+    /// the operator can do.
+    const fn phrase(&self) -> Option<&'static str> {
+        match self.error {
+            _ if self.spent.is_some() => Some(LINK_SPENT_PHRASE),
+            ProxyError::DestinationIpProhibited => Some(DESTINATION_PHRASE),
+            _ => None,
         }
     }
 
@@ -103,9 +117,9 @@ impl Answer {
     pub(crate) fn open(status: u16, reason: AnswerReason) -> Self {
         Self {
             status,
+            phrase: reason.phrase(),
             reason,
             close: false,
-            phrase: None,
         }
     }
 

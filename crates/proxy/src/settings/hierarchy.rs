@@ -157,16 +157,17 @@ impl Hierarchy {
     }
 
     /// How parents and siblings are, each URL and kind once.
-    pub(crate) fn next_hops(&self, now: Now) -> Vec<NextHopRow> {
-        let mut rows: Vec<NextHopRow> = Vec::new();
+    pub(crate) fn next_hops(&self, now: Now) -> Vec<(HopKey, NextHopRow)> {
+        let mut rows: Vec<(HopKey, NextHopRow)> = Vec::new();
         for (number, proxy) in (0..).zip(&self.proxies) {
             let health = self.table(proxy.kind).hop_health(now, HopId(number));
             let Some(health) = health.filter(|_| proxy.is_named()) else {
                 continue;
             };
             let ParentReport { url, kind, .. } = proxy.report();
-            if !rows.iter().any(|row| row.url == url && row.kind == kind) {
-                rows.push(next_hop_row(url, kind, health));
+            let same = |(_, row): &(HopKey, NextHopRow)| row.url == url && row.kind == kind;
+            if !rows.iter().any(same) {
+                rows.push((proxy.hop.clone(), next_hop_row(url, kind, health)));
             }
         }
         rows

@@ -267,8 +267,12 @@ fn spent_quota_is_answered_with_429_and_when_there_is_another_one() {
     let refused = ask(&setup, "/other");
     assert_eq!(refused.status(), 429);
     assert_eq!(refused.head.field("Retry-After"), Some("86400"));
-    let sentence = "429 Too Many Requests: the link `a` to the next hop has spent its quota; there is another one from Fri, 02 Jan 2026 00:00:00 GMT on\n";
+    let sentence = "the link `a` to the next hop has spent its quota; there is another one from Fri, 02 Jan 2026 00:00:00 GMT on\n";
     assert_eq!(refused.text(), sentence);
+    let line = "HTTP/1.1 429 Link quota spent, see link.quota";
+    assert_eq!(refused.head.start_line(), line);
+    let said = "the link `a` has spent its quota of 1048576 bytes: until Fri, 02 Jan 2026 00:00:00 GMT nothing is fetched, and what is not stored is answered with 429";
+    setup.proxy.wait_until_said(said, 1);
     assert_eq!(refused.verdict(), "detail=link-spent");
     // what is stored is served
     let hit = ask(&setup, "/page");

@@ -2,8 +2,8 @@
 
 use super::reading::Reading;
 use weir_measure::live::{
-    HistoryTable, Live, LiveKind, LiveSample, LiveSeries, Miss, RecentMisses, TopRow, TopTable,
-    VERSION,
+    HistoryTable, LinkQuotaRow, LinkRow, LinkRows, Live, LiveKind, LiveSample, LiveSeries, Miss,
+    RecentMisses, TopRow, TopTable, VERSION,
 };
 
 /// An escape sequence, text from right to left, a wide character and a control.
@@ -91,6 +91,29 @@ pub(super) fn reading() -> Reading {
                 row(HOSTILE, 3_000, true),
                 row("http://c.example/rare", 5, false),
             ],
+        }),
+        links: Some(LinkRows {
+            version: VERSION,
+            links: vec![LinkRow {
+                name: "satellite".into(),
+                received_bytes: 1900,
+                sent_bytes: 100,
+                refused: 7,
+                waited_ms: 0,
+                rate_bytes_s: None,
+                is_in_window: false,
+                is_free: false,
+                is_clock_believed: true,
+                quota: Some(LinkQuotaRow {
+                    bytes: 2000,
+                    spent_bytes: 2000,
+                    booked_bytes: 2000,
+                    begin_unix_s: 0,
+                    end_unix_s: 86_400,
+                    when_spent: "refuse".into(),
+                    is_spent: true,
+                }),
+            }],
         }),
         misses: Some(RecentMisses {
             version: VERSION,

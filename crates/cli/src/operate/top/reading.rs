@@ -8,7 +8,7 @@ use crate::operate::{refused, reply};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::{Duration, Instant};
-use weir_measure::live::{HistoryTable, Live, RecentMisses, TopBy, TopOf, TopTable};
+use weir_measure::live::{HistoryTable, LinkRows, Live, RecentMisses, TopBy, TopOf, TopTable};
 
 /// What could not be done, where something fails.
 const WHAT: &str = "cannot read the numbers of the proxy";
@@ -42,6 +42,8 @@ pub(super) struct Reading {
     pub(super) minute: Option<HistoryTable>,
     /// The heavy hitters; none if the proxy counts none.
     pub(super) top: Option<TopTable>,
+    /// The links to next hops; none if the proxy does not tell them.
+    pub(super) links: Option<LinkRows>,
     /// The requests that were forwarded last; none if the proxy remembers none.
     pub(super) misses: Option<RecentMisses>,
 }
@@ -103,6 +105,7 @@ impl Source {
             live,
             minute,
             top: self.get(&format!("/top?of={of}&by={by}&n={rows}&format=json"), OFF)?,
+            links: self.get("/links?format=json", OFF)?,
             misses: self.get("/misses?format=json", OFF)?,
         })
     }

@@ -3,7 +3,7 @@
 use super::numbers::{Sums, latest};
 use super::reading::{MINUTE_S, Reading};
 use super::units::{bytes, clock, count, micros, share, span, visible};
-use weir_measure::live::{Live, Miss, NAME_BYTES_MAX, TopRow, TopTable};
+use weir_measure::live::{LinkRow, Live, Miss, NAME_BYTES_MAX, TopRow, TopTable};
 
 /// Columns that lines of a row need beside its name for all that they have.
 const WIDE: usize = 60;
@@ -39,7 +39,7 @@ pub(super) fn page(address: &str, reading: &Reading) -> String {
 /// Over the requests that were forwarded last.
 pub(super) const MISSES: &str = "forwarded last";
 
-/// What the proxy does: eight lines, of 80 columns at most.
+/// What the proxy does: eight lines, and one for each link, of 80 columns at most.
 pub(super) fn summary(address: &str, reading: &Reading) -> Vec<String> {
     let Some(live) = &reading.live else {
         return vec![format!("Weir at {address} has measured nothing yet")];
@@ -75,7 +75,30 @@ pub(super) fn summary(address: &str, reading: &Reading) -> Vec<String> {
     }
     line("in all", Sums::since_start(live), None);
     lines.extend([times(live), connections(live), stored(live)]);
+    let links = reading.links.iter().flat_map(|rows| &rows.links);
+    lines.extend(links.map(|row| visible(&link(row), 80)));
     lines
+}
+
+fn link(row: &LinkRow) -> String {
+    let name = visible(&row.name, 24);
+    let words = row.state_words().join(", ");
+    let state = if words.is_empty() {
+        String::new()
+    } else {
+        format!(" ({words})")
+    };
+    let moved = bytes(row.received_bytes.saturating_add(row.sent_bytes));
+    let Some(quota) = &row.quota else {
+        return format!("link          {name}{state}: {moved} in all, no quota");
+    };
+    format!(
+        "link          {name}{state}: {} of {} spent, {}; {} not sent",
+        bytes(quota.spent_bytes),
+        bytes(quota.bytes),
+        share(quota.spent_bytes, quota.bytes),
+        count(row.refused)
+    )
 }
 
 /// How much of the last minute the proxy has run, seconds.
@@ -223,6 +246,7 @@ mod tests {
             "times         hits - (99 %: -), forwarded 12.5 ms (99 %: -)\n",
             "connections   4 of clients, 0 to next hops\n",
             "stored        3.00 MB of 268 MB in memory, 4.81 MB of 10.7 GB on disk\n",
+            "link          satellite (spent): 2.00 kB of 2.00 kB spent, 100.0 %; 7 not sent\n",
             "urls by to-clients: 12.0 kB in all, halved each 10 min\n",
             "   1   6.00 kB  50.0 %  http://b.example/large\n",
             "   3?      5 B   0.0 %  http://c.example/rare\n",
@@ -262,6 +286,7 @@ mod tests {
             live: None,
             minute: None,
             top: None,
+            links: None,
             misses: None,
         };
         let page = page("127.0.0.1:1", &nothing);

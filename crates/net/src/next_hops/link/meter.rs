@@ -3,7 +3,7 @@
 use super::save_signal::SaveSignal;
 use crate::clock::Clock;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_policy::budget::{
     Admission, BackgroundRoom, Class, CountedBytes, Link, LinkReport, LinkRules, Permit, SavedLink,
@@ -22,6 +22,8 @@ pub struct LinkMeter {
     sent_bytes: AtomicU64,
     refused: AtomicU64,
     waited_ms: AtomicU64,
+    /// Something was refused since its quota is spent, and those who watch it know.
+    is_spent_seen: AtomicBool,
 }
 
 /// What was counted of a link since the process began.
@@ -50,6 +52,7 @@ impl SpentLink {
     /// Counts a request that is sent to no next hop for that reason.
     pub fn refuse(&self) {
         self.link.refused.fetch_add(1, Ordering::Relaxed);
+        self.link.spent_seen();
     }
 }
 
@@ -74,6 +77,7 @@ impl LinkMeter {
             sent_bytes: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             waited_ms: AtomicU64::new(0),
+            is_spent_seen: AtomicBool::new(false),
         }
     }
 
@@ -138,6 +142,9 @@ impl LinkMeter {
     pub fn report(&self) -> (LinkCounts, LinkReport) {
         let now = self.clock.now();
         let report = self.lock().report(now);
+        if report.quota.is_none_or(|quota| !quota.is_spent) {
+            self.is_spent_seen.store(false, Ordering::Relaxed);
+        }
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let counts = LinkCounts {
             received_bytes: of(&self.received_bytes),
@@ -158,6 +165,9 @@ impl LinkMeter {
         drop(link);
         if is_to_be_saved {
             self.saves.due();
+        }
+        if matches!(permit, Permit::Spent(_)) {
+            self.spent_seen();
         }
         (class, permit)
     }
@@ -216,6 +226,13 @@ impl LinkMeter {
 
     pub(super) fn now(&self) -> Now {
         self.clock.now()
+    }
+
+    /// Something is refused since the quota is spent: those who watch the link are woken once.
+    fn spent_seen(&self) {
+        if !self.is_spent_seen.swap(true, Ordering::Relaxed) {
+            self.saves.due();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Link> {

@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn table_has_a_column_for_each_series_that_is_asked_for() {
-        let dashboard = Dashboard::new(None);
+        let dashboard = Dashboard::new(None, Vec::new());
         let now_s = super::super::sampler::unix_s();
         let width = dashboard.series.len();
         let mut values = vec![f32::NAN; width];

@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn history_outlives_a_restart_and_gets_older_meanwhile() {
         let place = Place::new();
-        let series = series::all();
+        let series = series::all(&[]);
         let (mut file, mut history) = place.start(&series, MINUTE);
         for second in 0..60 {
             history.push(Step::Second, MINUTE + second, &row(&series, 1.0));
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn series_keep_their_rows_by_name_when_there_are_more_of_them() {
         let place = Place::new();
-        let all = series::all();
+        let all = series::all(&[]);
         let few: Vec<Series> = all.iter().skip(2).step_by(3).cloned().collect();
         let (mut file, mut history) = place.start(&few, MINUTE);
         let values: Vec<f32> = (1..=u8::try_from(few.len()).expect("few"))
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn damaged_file_is_begun_anew_and_no_row_of_another_time_is_taken() {
-        let series = series::all();
+        let series = series::all(&[]);
         let length = HEAD_BYTES + History::bytes(series.len());
         let filled = |byte: u8, length: usize| {
             let mut bytes = head(&series);
@@ -416,7 +416,7 @@ mod tests {
     #[test]
     fn values_that_are_no_numbers_become_unknown() {
         let place = Place::new();
-        let series = series::all();
+        let series = series::all(&[]);
         let (mut file, mut history) = place.start(&series, MINUTE);
         let mut values = row(&series, 5.0);
         (values[0], values[1], values[2]) = (f32::INFINITY, -1.0, f32::NAN);
@@ -454,7 +454,7 @@ mod tests {
     #[test]
     fn file_that_cannot_be_written_is_said_once_and_the_history_goes_on() {
         let place = Place::new();
-        let series = series::all();
+        let series = series::all(&[]);
         let (_file, mut history) = place.start(&series, MINUTE);
         let said = Arc::clone(&place.said);
         let say = move |line: &str| said.lock().expect("no panic").push(line.to_owned());

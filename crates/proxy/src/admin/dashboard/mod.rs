@@ -42,6 +42,8 @@ const HISTORY_READERS_MAX: usize = 4;
 /// What the admin interface keeps for those who look at it.
 pub(super) struct Dashboard {
     series: Vec<Series>,
+    /// The names of the links that have series.
+    links: Vec<String>,
     history: Mutex<History>,
     /// The last second, as it is sent.
     latest: watch::Sender<Latest>,
@@ -63,9 +65,10 @@ struct Latest {
 }
 
 impl Dashboard {
-    /// With what `file` has of an earlier process.
-    pub(super) fn new(mut file: Option<HistoryFile>) -> Self {
-        let series = series::all();
+    /// With what `file` has of an earlier process, and a series for each of `links`. One that a
+    /// reload adds has none before the next start.
+    pub(super) fn new(mut file: Option<HistoryFile>, links: Vec<String>) -> Self {
+        let series = series::all(&links);
         let mut history = History::new(series.len());
         if let Some(file) = &mut file {
             file.fill(&series, &mut history, sampler::unix_s());
@@ -73,6 +76,7 @@ impl Dashboard {
         Self {
             history: Mutex::new(history),
             series,
+            links,
             latest: watch::Sender::new(Latest::default()),
             watchers: Arc::new(Semaphore::new(WATCHERS_MAX)),
             readers: LargeAnswers::new(HISTORY_READERS_MAX),
@@ -103,7 +107,7 @@ fn shown(series: &Series) -> LiveSeries {
     LiveSeries {
         name: series.name.clone(),
         kind: match series.kind {
-            SeriesKind::Count(_) => LiveKind::Count,
+            SeriesKind::Count(_) | SeriesKind::Link(_) => LiveKind::Count,
             SeriesKind::Gauge(_) => LiveKind::Gauge,
             SeriesKind::Time(..) => LiveKind::Time,
         },

@@ -117,7 +117,7 @@ const CHARTS = [
 const WIDTH = 400, HEIGHT = 170, LEFT = 62, RIGHT = 6, TOP = 8, BOTTOM = 22;
 
 class Chart {
-  constructor(spec, number) {
+  constructor(spec, number, into) {
     this.spec = spec;
     this.cursor = null;
     const id = "chart" + number;
@@ -135,7 +135,7 @@ class Chart {
     this.plot.addEventListener("blur", () => this.point(null));
     this.plot.addEventListener("pointermove", (event) => this.hover(event));
     this.plot.addEventListener("pointerleave", () => this.point(null));
-    $("charts").append(make("figure", null,
+    $(into).append(make("figure", null,
       make("figcaption", null, make("h3", null, spec.title)),
       this.plot, make("ul", { class: "keys" }, ...keys), this.output, this.details));
   }
@@ -285,7 +285,23 @@ function powers(low, top) {
   return all.length > 5 ? all.filter((_, index) => index % 2 === 0) : all;
 }
 
-const charts = CHARTS.map((spec, index) => new Chart(spec, index));
+const charts = CHARTS.map((spec, index) => new Chart(spec, index, "charts"));
+
+// links have names that the proxy tells; four lines can be told apart in a chart
+let linkCharts = [], chartedLinks = "";
+function chartLinks() {
+  const links = names.filter((one) => one.startsWith("link."));
+  if (links.join() === chartedLinks) return;
+  chartedLinks = links.join();
+  $("link-charts").replaceChildren();
+  linkCharts = [];
+  for (let from = 0; from < links.length; from += 4) {
+    const some = links.slice(from, from + 4);
+    const title = "Bytes a second over links" + (links.length > 4 ? `, ${from + 1} to ${from + some.length}` : "");
+    const lines = some.map((one) => [one.slice("link.".length), per([one])]);
+    linkCharts.push(new Chart({ title, format: rate, lines }, CHARTS.length + from, "link-charts"));
+  }
+}
 
 // ---- tables
 
@@ -395,7 +411,7 @@ function show(now) {
   if (latest === null) return;
   showSavings(latest);
   // a long range changes little in a second
-  if (range <= HOUR / 12 || latest % 5 === 0 || now) charts.forEach((chart) => chart.refresh(range, latest));
+  if (range <= HOUR / 12 || latest % 5 === 0 || now) [...charts, ...linkCharts].forEach((chart) => chart.refresh(range, latest));
   if (latest % 2 === 0) showReasons(range, latest);
 }
 async function showHops() {
@@ -405,7 +421,7 @@ async function showHops() {
     list("hop-rows", hops.map((hop) => {
       const left = hop.ejected_for_s === null ? "" : hop.ejected_for_s ? `, ${hop.ejected_for_s} s more` : ", to be tried";
       return make("tr", null, make("th", { scope: "row", class: "text name" }, name(hop.url)), cell(hop.kind, "text"),
-        cell((hop.state === "in" ? "asked" : hop.state) + left, hop.state === "in" ? "text" : "text bad"), cell(count(hop.outstanding)));
+        cell((hop.state === "in" ? "asked" : hop.state === "spent" ? "link spent" : hop.state) + left, hop.state === "in" ? "text" : "text bad"), cell(count(hop.outstanding)));
     }));
   } catch (error) {
     list("hop-rows", [empty(4, "Not shown: " + error.message)]);
@@ -418,12 +434,14 @@ async function showLinks() {
     $("link-rows").replaceChildren(...links.map((link) => {
       const quota = link.quota;
       const spent = quota ? make("td", quota.is_spent ? { class: "bad" } : null, make("meter", { max: quota.bytes, high: 0.9 * quota.bytes, value: quota.spent_bytes, "aria-hidden": "true" }), " ", bytes(quota.spent_bytes), ", ", share(quota.spent_bytes / quota.bytes)) : cell("–");
-      return make("tr", null, make("th", { scope: "row", class: "text name" }, name(link.name)), cell(known(link.rate_bytes_s, rate)),
-        cell(bytes(link.received_bytes)), cell(bytes(link.sent_bytes)), cell(quota ? bytes(quota.bytes) : "–"), spent,
-        cell(quota ? new Date(1000 * quota.end_unix_s).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : "", "text"), cell(count(link.refused)));
+      const state = [[quota && quota.is_spent, "quota spent"], [link.is_in_window, "in a window"], [link.is_free, "free"], [!link.is_clock_believed, "clock in doubt"]].filter(([holds]) => holds).map(([, word]) => word).join(", ");
+      const day = (at) => cell(quota ? new Date(1000 * at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : "", "text");
+      return make("tr", null, make("th", { scope: "row", class: "text name" }, name(link.name)), cell(state || "as always", quota && quota.is_spent ? "text bad" : "text"), cell(known(link.rate_bytes_s, rate)),
+        cell(bytes(link.received_bytes)), cell(bytes(link.sent_bytes)), cell(quota ? bytes(quota.bytes) : "–"), spent, cell(quota ? bytes(quota.booked_bytes) : "–"),
+        day(quota && quota.begin_unix_s), day(quota && quota.end_unix_s), cell(quota ? quota.when_spent : "", "text"), cell(micro(1000 * link.waited_ms)), cell(count(link.refused)));
     }));
   } catch (error) {
-    $("link-rows").replaceChildren(empty(8, "Not shown: " + error.message));
+    $("link-rows").replaceChildren(empty(13, "Not shown: " + error.message));
   }
 }
 function showNames() { showTop(); showMisses(); showHops(); showLinks(); }
@@ -461,6 +479,7 @@ async function load() {
   names = live.series.map((one) => one.name);
   kinds = Object.fromEntries(live.series.map((one) => [one.name, one.kind]));
   started = live.started_unix_ms;
+  chartLinks();
   $("about").textContent = "Weir " + live.weir;
   for (const [step, word] of [[1, "1s"], [60, "1min"]]) {
     const table = await ask("/history?step=" + word);

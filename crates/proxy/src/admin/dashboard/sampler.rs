@@ -5,8 +5,7 @@ use crate::admin::Control;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::time::{MissedTickBehavior, interval};
-use weir_measure::Snapshot;
-use weir_measure::history::series::{Series, SeriesKind, sample, totals};
+use weir_measure::history::series::{Reading, Series, SeriesKind, sample, totals};
 use weir_measure::history::{History, Step};
 use weir_measure::live::LiveSample;
 
@@ -30,7 +29,7 @@ pub(in crate::admin) async fn run(control: Arc<dyn Control>, dashboard: Arc<Dash
             wall_s: unix_s(),
             tick_s: began.elapsed().as_secs(),
         };
-        let numbers = control.metrics();
+        let numbers = read(&*control, &dashboard.links);
         let totals = totals(&dashboard.series, &numbers);
         let mut history = dashboard.history();
         let values = sampler.take(&mut history, now, numbers);
@@ -57,6 +56,23 @@ pub(in crate::admin) async fn run(control: Arc<dyn Control>, dashboard: Arc<Dash
     }
 }
 
+/// The numbers of the proxy now, with those of `links`.
+fn read(control: &dyn Control, links: &[String]) -> Reading {
+    let rows = if links.is_empty() {
+        Vec::new()
+    } else {
+        control.links()
+    };
+    let bytes = |name: &String| {
+        let row = rows.iter().find(|row| row.name == *name);
+        row.map_or(0, |row| row.received_bytes.saturating_add(row.sent_bytes))
+    };
+    Reading {
+        numbers: control.metrics(),
+        link_bytes: links.iter().map(bytes).collect(),
+    }
+}
+
 /// When numbers were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Moment {
@@ -71,9 +87,9 @@ struct Moment {
 struct Sampler {
     series: Vec<Series>,
     /// The last numbers, and when they were read.
-    before: (Snapshot, Moment),
+    before: (Reading, Moment),
     /// The numbers at the begin of the minute, and this.
-    minute: (Snapshot, u64),
+    minute: (Reading, u64),
     /// The minute that has ended since this was taken.
     ended_minute: Option<u64>,
 }
@@ -87,15 +103,15 @@ impl Sampler {
         };
         Self {
             series,
-            before: (Snapshot::default(), begin),
-            minute: (Snapshot::default(), Step::Minute.begin_of(now_s)),
+            before: (Reading::default(), begin),
+            minute: (Reading::default(), Step::Minute.begin_of(now_s)),
             ended_minute: None,
         }
     }
 
     /// Puts the rows that have ended by `now`, and returns the values of the last second. `None`
     /// if no second has ended.
-    fn take(&mut self, history: &mut History, now: Moment, numbers: Snapshot) -> Option<Vec<f32>> {
+    fn take(&mut self, history: &mut History, now: Moment, numbers: Reading) -> Option<Vec<f32>> {
         let (before, then) = &self.before;
         let (now_s, before_s) = (now.wall_s, then.wall_s);
         let passed_s = now.tick_s - then.tick_s;
@@ -130,7 +146,8 @@ impl Sampler {
     /// Spreads what was counted over so many seconds: returns the values of each of them but the
     /// last, which keeps what is left, so that counts stay whole and their sum is true.
     fn spread(&self, values: &mut [f32], seconds: u64) -> Vec<f32> {
-        let is_count = |one: &Series| matches!(one.kind, SeriesKind::Count(_));
+        let is_count =
+            |one: &Series| matches!(one.kind, SeriesKind::Count(_) | SeriesKind::Link(_));
         let pairs = self.series.iter().zip(values);
         let earlier = pairs.map(|(one, value)| {
             if !is_count(one) {
@@ -143,7 +160,7 @@ impl Sampler {
         earlier.collect()
     }
 
-    fn begin(&mut self, numbers: Snapshot, now: Moment) {
+    fn begin(&mut self, numbers: Reading, now: Moment) {
         self.minute = (numbers.clone(), Step::Minute.begin_of(now.wall_s));
         self.before = (numbers, now);
     }
@@ -171,7 +188,7 @@ pub(super) fn unix_s() -> u64 {
 mod tests {
     use super::*;
     use weir_measure::history::series;
-    use weir_measure::{Counters, Label as _, Metric, Verdict};
+    use weir_measure::{Counters, Label as _, Metric, Snapshot, Verdict};
 
     /// A full minute.
     const MINUTE: u64 = 1_764_230_400;
@@ -185,7 +202,7 @@ mod tests {
 
     impl Run {
         fn begin(now_s: u64) -> Self {
-            let series = series::all();
+            let series = series::all(&[]);
             Self {
                 history: History::new(series.len()),
                 sampler: Sampler::new(series, now_s),
@@ -202,7 +219,10 @@ mod tests {
         /// The same, so many seconds after the begin.
         fn hits_at(&mut self, count: u64, wall_s: u64, tick_s: u64) -> bool {
             self.counters.add(Metric::Requests(Verdict::Hit), count);
-            let numbers = Snapshot::sum([&self.counters]);
+            let numbers = Reading {
+                numbers: Snapshot::sum([&self.counters]),
+                link_bytes: Vec::new(),
+            };
             let now = Moment { wall_s, tick_s };
             let taken = self.sampler.take(&mut self.history, now, numbers);
             taken.is_some()

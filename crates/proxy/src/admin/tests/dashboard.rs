@@ -223,7 +223,7 @@ fn next_hops_and_links_are_told_as_tables_and_json_and_rules_among_the_metrics()
         ),
         (
             "/links",
-            "satellite  1000000   3000      200   2         1073741824  4096",
+            "satellite         1000000   3000      200   2         1073741824  4096   8192    Sun, 01 Nov 2026 00:00:00 GMT  Tue, 01 Dec 2026 00:00:00 GMT  refuse  1",
         ),
         ("/links?format=json", "\"spent_bytes\":4096"),
         (

@@ -1,7 +1,10 @@
 //! The links of the process: opened as configured, kept on disk while they have a quota, and
 //! reported.
 
+mod notices;
 mod state_file;
+
+pub use notices::link_line;
 
 use crate::config::{self, Config};
 use crate::log::access_log::Say;
@@ -14,7 +17,7 @@ use std::time::Duration;
 use weir_measure::live::{LinkQuotaRow, LinkRow};
 use weir_net::clock::Clock;
 use weir_net::next_hops::{LinkMeter, Links, SaveSignal};
-use weir_policy::budget::{Link, QuotaReport};
+use weir_policy::budget::{Link, Notices, QuotaReport};
 
 /// How often the writer looks whether a state is to be written though nothing was moved.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -52,6 +55,8 @@ struct OpenFile {
     say: Say,
     /// It could not be written, and this was said.
     failed: Mutex<bool>,
+    /// What was said of the link.
+    notices: Mutex<Notices>,
 }
 
 /// Links that can be put in force.
@@ -225,6 +230,7 @@ impl LinkSet {
                 file,
                 say: Arc::clone(&self.say),
                 failed: Mutex::new(false),
+                notices: Mutex::new(Notices::new(&meter.report().1)),
             })
         });
         Ok(OpenLink { meter, file })
@@ -240,6 +246,7 @@ impl LinkSet {
             while saves.wait(LOOK_EVERY) {
                 let open = open.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 open.iter().for_each(OpenLink::save);
+                open.iter().for_each(OpenLink::tell);
             }
         };
         let thread = std::thread::Builder::new().name("weir-links".into());
@@ -260,6 +267,20 @@ impl OpenLink {
         if let Some(state) = self.meter.to_save() {
             file.write(&state, self.meter.name());
             self.meter.saved(state.sequence);
+        }
+    }
+
+    /// Says what has changed of it, one line for each change.
+    fn tell(&self) {
+        let Some(file) = &self.file else { return };
+        let (_, report) = self.meter.report();
+        let notices = file.notices.lock();
+        let changes = notices
+            .unwrap_or_else(PoisonError::into_inner)
+            .look(&report);
+        let Some(quota) = &report.quota else { return };
+        for notice in changes {
+            (file.say)(&notices::line(notice, self.meter.name(), quota));
         }
     }
 

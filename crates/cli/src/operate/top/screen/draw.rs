@@ -90,12 +90,19 @@ fn lines(state: &mut State, width: usize, height: usize) -> Vec<Line> {
     lines
 }
 
+/// Most lines of numbers: eight, and three of links.
+const NUMBERS_MAX: usize = 11;
+
 fn numbers(state: &State, height: usize) -> Vec<Line> {
     if height < LOW {
         return vec![(short(&state.reading), Look::Title)];
     }
     let all = text::summary(&state.address, &state.reading);
-    let count = if height < TALL { 5 } else { all.len() };
+    let count = if height < TALL {
+        5
+    } else {
+        all.len().min(NUMBERS_MAX)
+    };
     let looks = [Look::Title]
         .into_iter()
         .chain(std::iter::repeat(Look::Plain));
@@ -229,10 +236,14 @@ mod tests {
             (2, "last second        12/s   75.0 %"),
             (3, "last minute"),
             (4, "in all"),
-            (8, "urls by to-clients: 12.0 kB in all, halved each 10 min"),
-            (10, "   1   6.00 kB  50.0 %  http://b.example/large"),
             (
-                11,
+                8,
+                "link          satellite (spent): 2.00 kB of 2.00 kB spent",
+            ),
+            (9, "urls by to-clients: 12.0 kB in all, halved each 10 min"),
+            (11, "   1   6.00 kB  50.0 %  http://b.example/large"),
+            (
+                12,
                 r"   2   3.00 kB  25.0 %  http://a/\u{1b}]0;owned\u{7}\u{202e}",
             ),
             (

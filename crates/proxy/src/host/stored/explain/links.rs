@@ -4,10 +4,10 @@ use super::inputs::Inputs;
 use crate::config::ByteSize;
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::RequestState;
+use crate::log::words::http_date;
 use std::sync::Arc;
 use weir_net::next_hops::{LinkMeter, SpentLink};
 use weir_policy::budget::QuotaReport;
-use weir_semantics::{Timestamp, write_http_date};
 
 /// Looks at the links that the next hops of a request are behind. The spent one that keeps it from
 /// all of them, if there is no next hop to which it can be sent: that of the first.
@@ -40,7 +40,7 @@ pub(super) fn look(inputs: &mut Inputs, exchange: &RequestState) -> Option<Spent
         "`{}`: nothing is fetched over `{}` before {}",
         spent.now.then.as_str(),
         spent.link.name(),
-        date(spent.now.until)
+        http_date(spent.now.until)
     );
     inputs.add("when_spent", value, "link[].when_spent");
     Some(spent)
@@ -64,7 +64,7 @@ fn note(inputs: &mut Inputs, meter: &LinkMeter) {
         inputs.note("quota", "none", "link[].quota");
         return;
     };
-    let until = date(quota.period.end);
+    let until = http_date(quota.period.end);
     let value = format!("{} until {until}", ByteSize::from_bytes(quota.bytes));
     inputs.note("quota", value, "link[].quota");
     inputs.note("spent", spent(&quota), "link[].quota");
@@ -86,10 +86,4 @@ fn spent(quota: &QuotaReport) -> String {
         ""
     };
     format!("{} bytes, {percent} % of it{all}", quota.spent_bytes)
-}
-
-fn date(at: Timestamp) -> String {
-    let mut date = [0; 29];
-    write_http_date(at, &mut date);
-    String::from_utf8_lossy(&date).into_owned()
 }
