@@ -407,6 +407,8 @@ table! {
     FetchesResumed, Counter, "weir_fetches_resumed_total", "fetches";
     /// Such parts that are to be completed, 64 at most.
     PausedParts, Gauge, "weir_paused_parts", "parts";
+    /// Popular stored responses that were validated in a time window of a link.
+    WindowRefreshes, Counter, "weir_window_refreshes_total", "responses";
     /// Responses under construction that turned out to have no room in the store: kept for their
     /// readers only, 128 KiB a reader behind the fastest, or 1 MiB where there is room for that.
     PassedThrough, Counter, "weir_passed_through_total", "responses";

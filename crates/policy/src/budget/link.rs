@@ -117,6 +117,15 @@ pub enum BackgroundRoom {
     Scarce,
 }
 
+/// What is done over a link for no client now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WindowWork {
+    /// Parts of fetches that were paused are completed.
+    pub completes: bool,
+    /// So many popular stored responses are validated.
+    pub refreshes: u16,
+}
+
 /// A link as operators see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkReport {
@@ -246,6 +255,21 @@ impl Link {
             BackgroundRoom::Scarce
         } else {
             BackgroundRoom::Taken
+        }
+    }
+
+    /// What is done over it for no client: only where it has something for that. In no window after
+    /// a step of the clock: its time is not known.
+    pub fn window_work(&mut self, now: Now) -> WindowWork {
+        if self.background(now) != BackgroundRoom::Free {
+            return WindowWork::default();
+        }
+        let window = self.snapshot.window.filter(|_| !self.clock.is_after_step());
+        let window = window.map(|at| self.rules.windows[at]);
+        let has_windows = self.rules.windows.iter().any(|window| window.complete);
+        WindowWork {
+            completes: !has_windows || window.is_some_and(|window| window.complete),
+            refreshes: window.map_or(0, |window| window.refresh),
         }
     }
 

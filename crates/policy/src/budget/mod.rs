@@ -30,7 +30,9 @@ mod zone;
 
 pub use bucket::{Class, GRANT_BYTES_MAX, SCARCE_AFTER_MS};
 pub use clock_watch::{CLOCK_STEP_CONFIRM_MS, CLOCK_STEP_S};
-pub use link::{Admission, BackgroundRoom, Link, LinkReport, Permit, QuotaReport, SpentNow};
+pub use link::{
+    Admission, BackgroundRoom, Link, LinkReport, Permit, QuotaReport, SpentNow, WindowWork,
+};
 pub use notices::{NEAR_PERCENT, Notice, Notices};
 pub use period::{Every, Period, PeriodRules};
 pub use recent_ranges::{RECENT_HALVED_MS, RECENT_TARGETS_MAX};

@@ -163,6 +163,8 @@ fn bytes_in_a_free_window_are_not_of_the_quota() {
         days: Days::ALL,
         rate: None,
         free: true,
+        complete: false,
+        refresh: 0,
     };
     let mut driven = Driven::new(LinkRules {
         windows: [night].into(),
@@ -186,6 +188,8 @@ fn clock_that_jumps_into_a_free_window_gives_nothing_away() {
         days: Days::ALL,
         rate: None,
         free: true,
+        complete: false,
+        refresh: 0,
     };
     let mut driven = Driven::new(LinkRules {
         windows: [night].into(),
@@ -204,6 +208,8 @@ fn window_has_its_own_rate() {
         days: Days::ALL,
         rate: Some(5_000_000),
         free: false,
+        complete: false,
+        refresh: 0,
     };
     let mut link = Link::new(
         LinkRules {
@@ -461,6 +467,64 @@ fn link_has_nothing_for_the_background_once_its_quota_is_spent() {
         let next = driven.link.background(driven.now);
         assert_eq!(next, BackgroundRoom::Free, "{then:?}");
     }
+}
+
+#[test]
+fn parts_are_completed_and_popular_responses_refreshed_in_the_windows_that_say_so() {
+    let window = |begin_h: u16, complete: bool, refresh: u16| TimeWindow {
+        begin_min: begin_h * 60,
+        end_min: (begin_h + 2) * 60,
+        days: Days::ALL,
+        rate: None,
+        free: false,
+        complete,
+        refresh,
+    };
+    let work = |windows: &[TimeWindow], hour: i64| {
+        let rules = LinkRules {
+            windows: windows.into(),
+            ..rules(None)
+        };
+        let now = at(0, FRIDAY + hour * HOUR_S);
+        let work = Link::new(rules, None, now).window_work(now);
+        (work.completes, work.refreshes)
+    };
+    assert_eq!(work(&[], 1), (true, 0));
+    let refreshing = [window(2, false, 9)];
+    assert_eq!(work(&refreshing, 1), (true, 0));
+    assert_eq!(work(&refreshing, 2), (true, 9));
+    let both = [window(2, true, 0), window(4, false, 5)];
+    assert_eq!(work(&both, 1), (false, 0));
+    assert_eq!(work(&both, 2), (true, 0));
+    assert_eq!(work(&both, 4), (false, 5));
+    assert_eq!(work(&both, 6), (false, 0));
+}
+
+#[test]
+fn window_has_nothing_to_refresh_for_once_the_quota_is_spent_or_after_a_step_of_the_clock() {
+    let night = TimeWindow {
+        begin_min: 22 * 60,
+        end_min: 24 * 60,
+        days: Days::ALL,
+        rate: None,
+        free: false,
+        complete: true,
+        refresh: 3,
+    };
+    let refuse = quota(MIB, Every::Day, WhenSpent::Refuse);
+    let mut driven = Driven::new(LinkRules {
+        windows: [night].into(),
+        ..rules(Some(refuse))
+    });
+    driven.now.wall.0 += 22 * HOUR_S;
+    let work = driven.link.window_work(driven.now);
+    assert_eq!((work.completes, work.refreshes), (false, 0), "a step");
+    driven.pass_s(HOUR_S);
+    let work = driven.link.window_work(driven.now);
+    assert_eq!((work.completes, work.refreshes), (true, 3));
+    driven.fetch(2 * MIB);
+    let work = driven.link.window_work(driven.now);
+    assert_eq!((work.completes, work.refreshes), (false, 0), "spent");
 }
 
 #[test]

@@ -23,6 +23,12 @@ pub struct TimeWindow {
     pub rate: Option<u64>,
     /// Bytes that are moved in it are not of the quota.
     pub free: bool,
+    /// Parts of fetches that were paused are completed in it. If a window of a link has this, they
+    /// are in no other time.
+    pub complete: bool,
+    /// So many of the most popular stored responses are validated in it, if they are not fresh for
+    /// long.
+    pub refresh: u16,
 }
 
 /// Days of the week.
@@ -128,6 +134,8 @@ mod tests {
             days,
             rate: None,
             free: false,
+            complete: false,
+            refresh: 0,
         }
     }
 

@@ -22,6 +22,7 @@ mod pace;
 pub mod page_cache;
 mod paused_parts;
 mod popularity;
+mod refreshed_targets;
 
 pub use abort::{
     AbortDecision, AbortKind, AbortPolicy, ContinueReason, StopReason, UnreadFetch, judge,
@@ -38,3 +39,6 @@ pub use in_flight::{
 pub use pace::{Pace, ReadAhead};
 pub use paused_parts::{PAUSED_KEPT_MS, PAUSED_PARTS_MAX, PAUSED_REST_MS, PausedParts};
 pub use popularity::{Chance, Popularity};
+pub use refreshed_targets::{
+    REFRESH_AHEAD_S, REFRESH_EACH_MS, REFRESHED_MAX, RefreshedTargets, is_to_refresh,
+};

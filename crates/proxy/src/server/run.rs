@@ -7,7 +7,7 @@ use crate::cluster::{ClusterSecret, Membership};
 use crate::config::{
     self, AdminAddress, Config, LogClients, LogFormat, LogQueries, LogTarget, TokenFile,
 };
-use crate::host::stored::paused_fetches;
+use crate::host::stored::{paused_fetches, window_refreshes};
 use crate::host::{
     digest_fetch, hop_probes, member_message, module_host, own_url_check, purge_sender,
     state_exchange, timers,
@@ -430,6 +430,7 @@ fn begin_tasks(worker: &Rc<Worker>) {
     state_exchange::spawn(worker);
     hop_probes::spawn(worker);
     paused_fetches::spawn(worker);
+    window_refreshes::spawn(worker);
     hand_off::begin_sessions(worker);
 }
 

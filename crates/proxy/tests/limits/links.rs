@@ -259,6 +259,70 @@ fn fetch_that_no_client_reads_is_paused_as_its_quota_is_spent_and_completed_in_t
 }
 
 #[test]
+fn popular_response_is_validated_in_a_time_window_without_any_field_of_a_client() {
+    let window = r#"{"time": "00:00-24:00", "refresh": 10}"#;
+    let link = format!(r#"[{{"name": "a", "windows": [{window}]}}]"#);
+    let setup = Setup::gateway_with(linked(&link));
+    let store = |path: &str, fields: &str| {
+        let asked = setup.head("GET", path, "1.1", "Cookie: user=1\r\nX-Private: a\r\n");
+        let (mut client, mut hop) = setup.lead(&asked);
+        hop.send(page(fields, 1000));
+        assert_eq!(client.read_response().status(), 200);
+    };
+    // what is not for all, or fresh for long, or cannot be validated, is left alone
+    store(
+        "/private",
+        "Cache-Control: private, max-age=60\r\nETag: \"a\"\r\n",
+    );
+    store("/long", "Cache-Control: max-age=9999\r\nETag: \"a\"\r\n");
+    store("/without", "Cache-Control: max-age=60\r\n");
+    let varies = "Cache-Control: max-age=60\r\nETag: \"a\"\r\nVary: X-Private\r\n";
+    store("/varies", varies);
+    store("/page", "Cache-Control: max-age=60\r\nETag: \"page\"\r\n");
+    let mut hop = setup.origin.accept();
+    let asked = hop.read_head();
+    assert_eq!(asked.field("If-None-Match"), Some("\"page\""));
+    for name in ["Cookie", "X-Private"] {
+        assert_eq!(asked.field(name), None, "{name}");
+    }
+    hop.send("HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=60\r\nETag: \"page\"\r\n\r\n");
+    setup.proxy.wait_for(Metric::WindowRefreshes, 1);
+    setup.origin.expect_untouched();
+}
+
+#[test]
+fn paused_fetch_is_completed_in_the_time_windows_that_say_so_alone() {
+    let folder = TempDir::new().unwrap();
+    // the clock of tests begins at midnight
+    let window = r#""windows": [{"time": "12:00-13:00", "complete": true}]"#;
+    let setup = Setup::gateway_with(|config| {
+        linked(&quota(folder.path(), &format!(", {window}")))(config);
+        config.fetch.abort = AbortKind::Finish;
+        config.fetch.background_rate = ByteSize::from_gib(1);
+    });
+    let what = Representation::new("/large", 1_500_000);
+    let what = what.with_fields("Cache-Control: max-age=999999\r\n");
+    let mut client = setup.proxy.client();
+    client.send(what.get(""));
+    let (mut hop, _) = setup.origin.answer(what.head());
+    client.read_head();
+    client.into_peer().reset();
+    let content = what.bytes(0, what.length);
+    let sending = std::thread::spawn(move || {
+        let _cut = hop.try_send(content);
+    });
+    setup.proxy.wait_for(Metric::FetchesPaused, 1);
+    sending.join().expect("no panic");
+    setup.proxy.clock.advance_ms(86_400_000);
+    // the link has room: a request over it is answered
+    setup.fetch("/page", &page("", 10));
+    assert_eq!(setup.proxy.count(Metric::PausedParts), 1);
+    setup.proxy.clock.advance_ms(12 * 3_600_000);
+    let mut hop = setup.origin.accept();
+    assert!(hop.read_head().field("Range").is_some());
+}
+
+#[test]
 fn spent_quota_is_answered_with_429_and_when_there_is_another_one() {
     let folder = TempDir::new().unwrap();
     let setup = Setup::gateway_with(linked(&quota(folder.path(), "")));

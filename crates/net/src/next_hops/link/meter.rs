@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_policy::budget::{
     Admission, BackgroundRoom, Class, CountedBytes, Link, LinkReport, LinkRules, Permit, SavedLink,
-    SpentNow, Transfer,
+    SpentNow, Transfer, WindowWork,
 };
 use weir_policy::{Now, Tick};
 
@@ -116,6 +116,13 @@ impl LinkMeter {
     pub fn background(&self) -> BackgroundRoom {
         let now = self.clock.now();
         self.lock().background(now)
+    }
+
+    /// What is done over it for no client.
+    #[must_use]
+    pub fn window_work(&self) -> WindowWork {
+        let now = self.clock.now();
+        self.lock().window_work(now)
     }
 
     /// The state to be written now, if there is one. [`Self::saved`] is to be called next.

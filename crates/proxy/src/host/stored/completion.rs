@@ -14,7 +14,6 @@ use crate::log::report;
 use std::sync::{Arc, Weak};
 use weir_extend::{Pending, StoredError, StoredTarget};
 use weir_measure::Metric;
-use weir_policy::budget::BackgroundRoom;
 use weir_policy::{Command, Covers, Digest, Event, Forwarding, Transaction};
 
 /// What came of it.
@@ -97,5 +96,5 @@ async fn complete(
 fn has_room(exchange: &RequestState, next_hop: &NextHop) -> bool {
     let links = &exchange.settings.connections.links;
     let link = links.of(&next_hop.destination.hop);
-    link.is_none_or(|link| link.background() == BackgroundRoom::Free)
+    link.is_none_or(|link| link.window_work().completes)
 }

@@ -6,7 +6,7 @@
 //! bytes hold. `calls` has the calls, `target` the request that one stands for, `lookup` what is
 //! stored for it, `listing` all that is stored for a target, `explain` what would become of a
 //! request, `refetch` the requests, `completion` and `paused_fetches` those for the rest of parts,
-//! `injection` and `reading` content in pieces.
+//! `window_refreshes` those for popular responses, `injection` and `reading` content in pieces.
 
 pub(crate) mod calls;
 pub(crate) mod completion;
@@ -18,3 +18,4 @@ pub(crate) mod paused_fetches;
 mod reading;
 mod refetch;
 pub(crate) mod target;
+pub(crate) mod window_refreshes;

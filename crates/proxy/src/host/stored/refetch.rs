@@ -1,7 +1,7 @@
 //! Requests to next hops for what is stored, or to be stored: without a client, and not collapsed
 //! with those of clients.
 
-use super::calls::CallContext;
+use super::calls::{CallContext, StoredCalls};
 use super::lookup::{self, Found, find};
 use super::target;
 use crate::exchange::download::ResponseOutcome;
@@ -11,7 +11,8 @@ use crate::exchange::state::{Plan, RequestState};
 use crate::log::report;
 use crate::request::answer::AnswerReason;
 use std::sync::Arc;
-use weir_extend::{StoredError, StoredInfo, StoredTarget, Validation};
+use weir_extend::{Pending, StoredError, StoredInfo, StoredTarget, Validation};
+use weir_policy::fetch::is_to_refresh;
 use weir_policy::verdict::{NotStored, Storing};
 use weir_policy::{Event, Forwarding, Missing, Transaction};
 use weir_semantics::ProxyError;
@@ -105,6 +106,47 @@ pub(super) async fn validate(
         }
         Outcome::NotStored(..) => Ok(Validation::Dropped),
     }
+}
+
+/// What came of looking at a popular response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refresh {
+    /// It was validated, or replaced.
+    Done,
+    /// It needs no validation, or none is for it.
+    NotNeeded,
+    /// The link to its next hop has no window for it now.
+    NoWindow,
+}
+
+impl StoredCalls {
+    /// Validates the response that is stored for `target`, if it is not fresh for long and a time
+    /// window of the link to its next hop has that. No field of a client selects it or is sent.
+    pub(crate) fn refresh(&self, target: StoredTarget) -> Pending<Result<Refresh, StoredError>> {
+        self.call(async move |context: CallContext| refresh(&context, &target).await)
+    }
+}
+
+async fn refresh(context: &CallContext, target: &StoredTarget) -> Result<Refresh, StoredError> {
+    let mut exchange = target::selecting_variant(context, target).await?;
+    check_rules(&exchange)?;
+    let next_hop = NextHop::of(&exchange).map_err(|_| StoredError::Unreachable)?;
+    let links = &exchange.settings.connections.links;
+    let link = links.of(&next_hop.destination.hop);
+    if link.is_none_or(|link| link.window_work().refreshes == 0) {
+        return Ok(Refresh::NoWindow);
+    }
+    let now = context.worker.now();
+    let Some((response, expected)) = find(&mut exchange).await? else {
+        return Ok(Refresh::NotNeeded);
+    };
+    let used = exchange.reuse_of(&response).of(&response.facts);
+    let is_shared = used.answers_others(now) && !used.lacks_rule();
+    if response.is_part() || !is_shared || !is_to_refresh(now, &response.facts) {
+        return Ok(Refresh::NotNeeded);
+    }
+    ask_about(&exchange, (response, expected)).await?;
+    Ok(Refresh::Done)
 }
 
 /// Asks whether a stored response is still valid; without a validator it is requested anew.

@@ -168,6 +168,13 @@ impl LinkSet {
         }
     }
 
+    /// The most popular responses that the window of a link has validated now.
+    pub(crate) fn refreshes(&self) -> u16 {
+        let links = self.lock();
+        let refreshes = links.iter().map(|link| link.meter.window_work().refreshes);
+        refreshes.max().unwrap_or(0)
+    }
+
     /// What operators see of them.
     pub(crate) fn rows(&self) -> Vec<LinkRow> {
         self.lock().iter().map(OpenLink::row).collect()

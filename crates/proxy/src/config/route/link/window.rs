@@ -1,7 +1,7 @@
 //! Time windows of a link.
 
-use crate::config::setting::Setting;
 use crate::config::setting::invalid::Invalid;
+use crate::config::setting::{Setting, check_range};
 use crate::config::values::rate::Rate;
 use crate::config::values::text::{BadValue, Form, choice, text_value};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,16 @@ pub struct LinkWindow {
     /// Whether bytes in it are not of the quota.
     #[serde(default, skip_serializing_if = "is_false")]
     pub free: bool,
+    /// Whether parts of fetches that were paused are completed in it, and not at other times.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub complete: bool,
+    /// How many popular stored responses are validated in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh: Option<u16>,
 }
+
+/// Popular responses that a window may have validated.
+const REFRESH_RANGE: [u16; 2] = [1, 500];
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
@@ -148,6 +157,8 @@ impl LinkWindow {
             },
             rate: self.rate.map(Rate::bytes_s),
             free: self.free,
+            complete: self.complete,
+            refresh: self.refresh.unwrap_or(0),
         }
     }
 }
@@ -184,6 +195,22 @@ pub(super) fn settings() -> Vec<Setting> {
             )
         }
         .by_default(&false),
+        Setting {
+            form: "true or false",
+            ..Setting::new::<bool>(
+                "link[].windows[].complete",
+                &["Whether fetches that were paused are completed in the window. If a window of a link says so, they are completed in such windows alone; without one, whenever the link has room."],
+            )
+        }
+        .by_default(&false),
+        Setting::new::<u16>(
+            "link[].windows[].refresh",
+            &[
+                "How many of the stored responses that are requested most are validated in the window if they are stale, or will be within an hour. Without it, none.",
+                "It takes `admin.top`. One is validated at a time, at most once an hour, without any field of a client.",
+            ],
+        )
+        .within(&REFRESH_RANGE[0], &REFRESH_RANGE[1]),
     ]
 }
 
@@ -209,11 +236,16 @@ pub(super) fn check(link: &str, windows: &[LinkWindow], has_quota: bool) -> Resu
                 "remove it, or add `quota` and `period`",
             ));
         }
-        if window.rate.is_none() && !window.free {
+        if let Some(refresh) = window.refresh {
+            let [least, most] = &REFRESH_RANGE;
+            check_range(&format!("{key}.refresh"), &refresh, least, most)?;
+        }
+        let has_work = window.complete || window.refresh.is_some();
+        if window.rate.is_none() && !window.free && !has_work {
             return Err(Invalid::new(
                 key,
                 "the window changes nothing",
-                "give it a `rate`, or `free = true`, or remove it",
+                "give it a `rate`, `free`, `complete` or `refresh`, or remove it",
             ));
         }
         let mut earlier = compiled[..index].iter();

@@ -1,0 +1,60 @@
+//! Which popular stored responses are validated in a time window of a link, so that they are fresh
+//! when clients ask for them.
+
+use crate::digest::Digest;
+use crate::now::{Now, Tick};
+use crate::stored::StoredFacts;
+use alloc::collections::BTreeMap;
+
+/// A response that is fresh for longer is not validated, seconds.
+pub const REFRESH_AHEAD_S: i64 = 3600;
+
+/// A target is not validated again for so long, milliseconds: a response with a short lifetime
+/// would be all the time.
+pub const REFRESH_EACH_MS: u64 = 3_600_000;
+
+/// Targets of which it is known when they were validated.
+pub const REFRESHED_MAX: usize = 1000;
+
+/// When targets were validated last.
+#[derive(Clone, Debug, Default)]
+pub struct RefreshedTargets(BTreeMap<Digest, Tick>);
+
+impl RefreshedTargets {
+    /// Whether a target is to be looked at now; it counts as validated then.
+    pub fn begin(&mut self, now: Tick, target: Digest) -> bool {
+        self.0.retain(|_, at| now.ms_since(*at) < REFRESH_EACH_MS);
+        if self.0.contains_key(&target) || self.0.len() >= REFRESHED_MAX {
+            return false;
+        }
+        self.0.insert(target, now);
+        true
+    }
+}
+
+/// Whether a response is to be validated before a client asks for it: it can be, and it is stale or
+/// will be soon.
+#[must_use]
+pub fn is_to_refresh(now: Now, stored: &StoredFacts) -> bool {
+    stored.has_validator && (stored.no_cache || stored.ttl(now) < REFRESH_AHEAD_S)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn target_is_looked_at_once_in_a_while_and_few_are_known() {
+        let mut targets = RefreshedTargets::default();
+        let target = |number: usize| Digest(number as u64, 0);
+        assert!(targets.begin(Tick(0), target(0)));
+        assert!(!targets.begin(Tick(REFRESH_EACH_MS - 1), target(0)));
+        assert!(targets.begin(Tick(REFRESH_EACH_MS), target(0)));
+        for number in 1..REFRESHED_MAX {
+            assert!(targets.begin(Tick(REFRESH_EACH_MS), target(number)));
+        }
+        let more = target(REFRESHED_MAX);
+        assert!(!targets.begin(Tick(REFRESH_EACH_MS), more));
+        assert!(targets.begin(Tick(2 * REFRESH_EACH_MS), more));
+    }
+}
