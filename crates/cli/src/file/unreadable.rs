@@ -196,8 +196,8 @@ mod tests {
             "[[listener]]\naddress = \"a\"\n[[listener]]\nmode = \"no\"\n",
             &[
                 (2, "`a`"),
-                (4, "unknown value"),
                 (3, "missing field `address`"),
+                (4, "unknown value"),
             ],
         );
         check(
