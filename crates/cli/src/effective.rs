@@ -184,11 +184,12 @@ fn apply_disk(disk: &mut Disk, flags: &ServeFlags) -> Result<(), Failure> {
 /// what they are.
 fn listeners(config: &Config, flags: &ServeFlags) -> Result<Option<Vec<Listener>>, Failure> {
     let with_mode = |addresses: &[SocketAddr], mode: Mode| {
-        let listener = |&address: &SocketAddr| Listener {
+        let listener = |(index, &address): (usize, &SocketAddr)| Listener {
             address,
             mode: mode.into(),
+            name: config.listeners.get(index).and_then(|it| it.name.clone()),
         };
-        Some(addresses.iter().map(listener).collect())
+        Some(addresses.iter().enumerate().map(listener).collect())
     };
     let gateways = count(config, Mode::Gateway);
     if !flags.origin.is_empty() {

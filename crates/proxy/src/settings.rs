@@ -115,7 +115,7 @@ impl Settings {
         let (routes, hops) = compile_routes(&config, RandomState::new().hash_one(0_u8));
         let access = &config.access;
         let connections = compile_connections(&config);
-        let operator_rules = config::rule::compile(&config.rules);
+        let operator_rules = config::rule::compile(&config.rules, &config.listeners);
         let operator_rules = operator_rules.expect("a valid configuration");
         Self {
             is_extended: !operator_rules.is_empty(),

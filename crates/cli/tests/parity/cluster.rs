@@ -250,10 +250,12 @@ impl LiveNode {
                 Listener {
                     address: any,
                     mode: Mode::Gateway.into(),
+                    name: None,
                 },
                 Listener {
                     address: any,
                     mode: ListenerKind::Peer,
+                    name: None,
                 },
             ],
             routes: vec![Route {

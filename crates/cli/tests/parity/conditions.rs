@@ -63,6 +63,7 @@ impl Conditions {
             listeners: vec![Listener {
                 address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
                 mode: Mode::Forward.into(),
+                name: None,
             }],
             ..Config::default()
         };

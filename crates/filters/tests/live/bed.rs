@@ -65,6 +65,7 @@ impl Bed {
             listeners: vec![Listener {
                 address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
                 mode: Mode::Gateway.into(),
+                name: None,
             }],
             routes: vec![Route {
                 next_hops: vec![

@@ -68,6 +68,7 @@ impl PeerListener {
                 default,
                 peers: ForPeers::Member,
                 name: None,
+                is_named: false,
             })
         });
         Self { of_modes }

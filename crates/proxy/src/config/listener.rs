@@ -3,6 +3,7 @@
 use crate::config::setting::Setting;
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::mistakes::Mistakes;
+use crate::config::values::name::Names;
 use crate::config::values::text::{Form, choice};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -18,6 +19,9 @@ pub struct Listener {
     /// Forward proxy, gateway, or for the other nodes of the cluster.
     #[serde(default)]
     pub mode: ListenerKind,
+    /// What rules and the access log call it; absent for its address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 impl Listener {
@@ -39,7 +43,22 @@ impl Listener {
                 ],
             )
             .by_default(&ListenerKind::default()),
+            Setting::new::<String>(
+                "listener[].name",
+                &[
+                    "What `rule[].listener` and the access log call the listener, each name once; without it, rules name its address.",
+                ],
+            ),
         ]
+    }
+}
+
+impl Listener {
+    /// What rules call it: its name, its address if it has none.
+    #[must_use]
+    pub(crate) fn name_or_address(&self) -> String {
+        let address = || self.address.to_string();
+        self.name.clone().unwrap_or_else(address)
     }
 }
 
@@ -49,6 +68,7 @@ impl Default for Listener {
         Self {
             address: SocketAddr::from(([127, 0, 0, 1], 3128)),
             mode: ListenerKind::Forward,
+            name: None,
         }
     }
 }
@@ -123,8 +143,25 @@ pub(super) fn check(listeners: &[Listener], admin: Option<SocketAddr>, mistakes:
             "remove the line for the default, or add a [[listener]] table",
         )));
     }
-    for index in 0..listeners.len() {
+    let mut names = Names::new("listener");
+    for (index, listener) in listeners.iter().enumerate() {
         mistakes.note(check_address(listeners, index, admin));
+        if let Some(name) = &listener.name {
+            let key = format!("listener[{index}].name");
+            mistakes.note(names.add(&key, name).and_then(|()| check_name(key, name)));
+        }
+    }
+}
+
+/// Refuses the name of a mode: a rule that names it is for all listeners of the mode.
+fn check_name(key: String, name: &str) -> Result<(), Invalid> {
+    match name.parse::<ListenerKind>() {
+        Err(_) => Ok(()),
+        Ok(mode) => Err(Invalid::new(
+            key,
+            format!("`{mode}` is a mode, and not the name of a listener"),
+            "give it another name",
+        )),
     }
 }
 

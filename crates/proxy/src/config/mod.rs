@@ -122,7 +122,7 @@ impl Config {
     /// The rules of a valid configuration, those of presets in the place of these.
     #[must_use]
     pub fn rule_specs(&self) -> Vec<RuleSpec> {
-        rule::rule_specs(&self.rules)
+        rule::rule_specs(&self.rules, &self.listeners)
     }
 
     /// Refuses values outside their range and contradictions; the first one found.
@@ -147,7 +147,7 @@ impl Config {
         parent::check(&self.parents, &self.listeners, &own, &mut mistakes);
         mistakes.note(route::link::check(&self.links, &self.routes, &self.parents));
         module::check(&self.modules, &mut mistakes);
-        rule::check(&self.rules, &mut mistakes);
+        rule::check(&self.rules, &self.listeners, &mut mistakes);
         mistakes.note(route::cluster::check(&self.cluster, &self.listeners));
         cache::check(&self.cache, &mut mistakes);
         disk::check(&self.disk, &mut mistakes);

@@ -14,6 +14,7 @@ fn listener(address: &str, mode: Mode) -> Listener {
     Listener {
         address: address.parse().unwrap(),
         mode: mode.into(),
+        name: None,
     }
 }
 
@@ -57,6 +58,22 @@ fn listeners_with_conflicting_addresses_are_refused() {
     pair("127.0.0.1:0", "127.0.0.1:0", None);
     pair("127.0.0.1:1", "127.0.0.1:3129", Some("admin.address"));
     check(|config| config.listeners.clear(), Some("listener"));
+}
+
+#[test]
+fn name_of_a_listener_is_a_name_of_no_other_one_and_no_mode() {
+    let names = |one: &str, other: &str, expected: Option<&str>| {
+        let named = |address: &str, name: &str| Listener {
+            name: Some(name.to_owned()),
+            ..listener(address, Mode::Forward)
+        };
+        let listeners = vec![named("127.0.0.1:1", one), named("127.0.0.1:2", other)];
+        check(|config| config.listeners = listeners, expected);
+    };
+    names("lan", "wan", None);
+    names("lan", "lan", Some("listener[1].name"));
+    names("lan 1", "wan", Some("listener[0].name"));
+    names("lan", "gateway", Some("listener[1].name"));
 }
 
 #[test]

@@ -18,9 +18,18 @@ pub(crate) struct ListenerFacts {
     pub(crate) peers: ForPeers,
     /// Its connections were accepted by a front end, which has handed them over.
     pub(crate) is_handed_over: bool,
-    /// The address that it is configured with, by which rules name it; `None` of a request that
-    /// came to no listener for clients.
+    /// What rules call it: its name, the address that it is configured with if it has none; `None`
+    /// of a request that came to no listener for clients.
     pub(crate) name: Option<Box<str>>,
+    /// Whether that is a name that the operator has given.
+    pub(crate) is_named: bool,
+}
+
+impl ListenerFacts {
+    /// The name that the operator has given it.
+    pub(crate) fn given_name(&self) -> Option<&str> {
+        self.name.as_deref().filter(|_| self.is_named)
+    }
 }
 
 /// Whether the clients of a listener are other nodes of the cluster.

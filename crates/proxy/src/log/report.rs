@@ -84,6 +84,7 @@ impl LogSinks<'_> {
             time_unix_ms: unix_ms(),
             client: LoggedClient::At(finished.client.peer),
             client_reused: finished.client.is_reused(),
+            listener: finished.client.listener.given_name().unwrap_or_default(),
             mechanism: mechanism(finished),
             request: finished.line.unwrap_or_default(),
             verdict: finished.verdict,

@@ -300,7 +300,8 @@ impl Control {
                 ListenerKind::Peer => ForPeers::Listener,
                 ListenerKind::Forward | ListenerKind::Gateway => ForPeers::No,
             },
-            name: Some(wanted.address.to_string().into()),
+            name: Some(wanted.name_or_address().into()),
+            is_named: wanted.name.is_some(),
         };
         Ok((sockets, role))
     }
@@ -465,7 +466,8 @@ impl Control {
         Ok(replied)
     }
 
-    /// The listener of `mode` with this address as it is configured, or the first one.
+    /// The listener of `mode` with this name, or this address as it is configured, or the first
+    /// one: what rules call it.
     fn listener_for(
         &self,
         mode: ListenerMode,
@@ -473,17 +475,21 @@ impl Control {
     ) -> Result<Option<String>, String> {
         let state = self.state();
         let open = state.open.iter().map(|open| &open.configured);
-        let mut of_mode = open
-            .filter(|listener| listener.mode.mode().map(Into::into) == Some(mode))
-            .map(|listener| listener.address.to_string());
-        match named {
-            None => Ok(of_mode.next()),
-            Some(named) if of_mode.any(|address| address == named) => Ok(Some(named.to_owned())),
-            Some(named) => Err(format!(
-                "there is no listener `{}` of this mode; name it as `listener[].address` has it",
+        let mut of_mode =
+            open.filter(|listener| listener.mode.mode().map(Into::into) == Some(mode));
+        let Some(named) = named else {
+            return Ok(of_mode.next().map(config::Listener::name_or_address));
+        };
+        let is_it = |listener: &&config::Listener| {
+            listener.name.as_deref() == Some(named) || listener.address.to_string() == named
+        };
+        let found = of_mode.find(is_it).map(config::Listener::name_or_address);
+        found.map(Some).ok_or_else(|| {
+            format!(
+                "there is no listener `{}` of this mode; name it as `listener[].name` or `listener[].address` has it",
                 named.escape_debug()
-            )),
-        }
+            )
+        })
     }
 
     /// The mode of all listeners.

@@ -210,6 +210,7 @@ fn check_with(change: fn(&mut Config), scenario: Scenario) {
         default: Authority::parse("127.0.0.1:1").expect("an authority"),
         peers: ForPeers::No,
         name: None,
+        is_named: false,
     };
     let sockets = Sockets::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 1, false);
     let sockets = sockets.expect("a port");

@@ -256,6 +256,7 @@ fn node_says_that_it_is_there_when_it_listens_to_those_that_have_it_as_gone() {
             config.listeners.push(Listener {
                 address: addresses[at],
                 mode: ListenerKind::Peer,
+                name: None,
             });
             config.cluster.node = Some(["a", "b"][at].to_owned());
             config.cluster.join_time = span("0s");

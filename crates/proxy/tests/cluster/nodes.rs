@@ -115,6 +115,7 @@ pub(crate) fn start_node_with(
         config.listeners.push(Listener {
             address,
             mode: ListenerKind::Peer,
+            name: None,
         });
         config.cluster.node = Some(name.to_owned());
         config.cluster.join_time = Span::from_secs(0);

@@ -203,6 +203,7 @@ fn reads_that_wait_for_the_disk_are_in_the_miss_pressure_of_a_node() {
         config.listeners.push(Listener {
             address: loopback(0),
             mode: ListenerKind::Peer,
+            name: None,
         });
         config.cluster.node = Some("a".to_owned());
         config.cluster.members = vec![Member {

@@ -171,7 +171,11 @@ fn cluster(place: &Place<'_>) -> Vec<Running> {
             let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
             let mode = ListenerKind::Peer;
             config.modules = vec![tagging()];
-            config.listeners.push(Listener { address, mode });
+            config.listeners.push(Listener {
+                address,
+                mode,
+                name: None,
+            });
             config.cluster.node = Some(node_name(node));
             // the ports of the others are known once they listen
             config.cluster.members = vec![member(node, SocketAddr::from((Ipv4Addr::LOCALHOST, 9)))];

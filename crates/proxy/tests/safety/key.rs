@@ -163,6 +163,7 @@ fn gateway_and_forward_proxy_do_not_share_stored_responses() {
         config.listeners.push(Listener {
             address: "127.0.0.1:0".parse().expect("an address"),
             mode: Mode::Forward.into(),
+            name: None,
         });
     });
     let host = outside.address();

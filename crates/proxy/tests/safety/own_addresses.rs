@@ -136,6 +136,7 @@ fn listener_opened_by_a_reload_is_refused_as_destination_until_closed() {
         config.listeners.push(Listener {
             address: SocketAddr::from((Ipv4Addr::new(127, 0, 0, 2), 0)),
             mode: Mode::Forward.into(),
+            name: None,
         });
     });
     let added = proxy.listener(1);

@@ -102,6 +102,7 @@ impl Running {
             listeners: vec![Listener {
                 address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
                 mode: Mode::Forward.into(),
+                name: None,
             }],
             ..Config::default()
         };

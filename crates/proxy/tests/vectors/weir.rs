@@ -108,6 +108,7 @@ fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
         listeners: vec![Listener {
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
             mode: Mode::Forward.into(),
+            name: None,
         }],
         ..Config::default()
     };

@@ -205,6 +205,7 @@ fn front_end(
         listeners: vec![Listener {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             mode: Mode::Gateway.into(),
+            name: None,
         }],
         routes: vec![Route {
             next_hops: hops.iter().map(url).collect(),

@@ -341,6 +341,10 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
     let stream = TcpStream::from_std(connection.thaw()?)?;
     stream.set_nodelay(true)?;
     let default = Authority::parse(&service.to_string()).map_err(std::io::Error::other)?;
+    let settings = worker.settings();
+    let mut listeners = settings.config.listeners.iter();
+    let configured = listeners.find(|listener| listener.address == service);
+    let name = configured.and_then(|listener| listener.name.clone());
     let accepted = Accepted {
         stream,
         peer,
@@ -349,7 +353,8 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
             default,
             peers: ForPeers::No,
             is_handed_over: true,
-            name: Some(service.to_string().into()),
+            is_named: name.is_some(),
+            name: Some(name.unwrap_or_else(|| service.to_string()).into()),
         }),
         place: ClientPlace::take(worker.net()),
     };

@@ -107,6 +107,7 @@ mod tests {
         let peer = |address: &&str| Listener {
             address: address.parse().expect("an address"),
             mode: ListenerKind::Peer,
+            name: None,
         };
         let listeners: Vec<Listener> = listeners.iter().map(peer).collect();
         let found = mismatch(&cluster, &listeners);

@@ -16,6 +16,7 @@ pub use values::{
 };
 pub(super) use warnings::warnings;
 
+use crate::config::listener::Listener;
 use crate::config::route::HostPattern;
 use crate::config::setting::check_range;
 use crate::config::setting::invalid::Invalid;
@@ -117,6 +118,26 @@ fn check_hosts(rule: &Rule, index: usize) -> Result<(), Invalid> {
     }
 }
 
+/// Refuses names of listeners that none has.
+fn check_listeners(rule: &Rule, index: usize, listeners: &[Listener]) -> Result<(), Invalid> {
+    let names: Vec<&str> = listeners
+        .iter()
+        .filter_map(|it| it.name.as_deref())
+        .collect();
+    let is_unknown = |it: &RuleListener| it.name().is_some_and(|name| !names.contains(&name));
+    match rule.listener.iter().position(is_unknown) {
+        None => Ok(()),
+        Some(place) => Err(Invalid::new(
+            format!("rule[{index}].listener[{place}]"),
+            format!("no listener has the name `{}`", rule.listener[place]),
+            match names.is_empty() {
+                true => "give the [[listener]] a `name`".to_owned(),
+                false => format!("the names of listeners are {}", names.join(", ")),
+            },
+        )),
+    }
+}
+
 /// Refuses names that are not distinct, those of rules without one among them.
 fn check_names(rules: &[Rule], mistakes: &mut Mistakes) {
     let mut names = Names::new("rule");
@@ -150,14 +171,15 @@ fn check_ranges(rule: &Rule, index: usize, mistakes: &mut Mistakes) {
 }
 
 /// Refuses rules that mean nothing, and names that are not distinct.
-pub(super) fn check(rules: &[Rule], mistakes: &mut Mistakes) {
+pub(super) fn check(rules: &[Rule], listeners: &[Listener], mistakes: &mut Mistakes) {
     for (index, rule) in rules.iter().enumerate() {
         check_ranges(rule, index, mistakes);
     }
     check_names(rules, mistakes);
-    specs::check(rules, mistakes);
+    specs::check(rules, listeners, mistakes);
     for (index, rule) in rules.iter().enumerate() {
         mistakes.note(check_hosts(rule, index));
+        mistakes.note(check_listeners(rule, index, listeners));
     }
 }
 

@@ -43,7 +43,7 @@ impl Rule {
             Setting::new::<Vec<RuleListener>>(
                 "rule[].listener",
                 &[
-                    "Listeners whose requests the rule is for: all of a mode, or the one with this address. Without it, all.",
+                    "Listeners whose requests the rule is for: all of a mode, or the one with this name or address. Without it, all.",
                     "Of the values of one matcher one must fit, and all matchers of a rule must.",
                 ],
             ),

@@ -2,6 +2,7 @@
 
 use super::lifetime::seconds;
 use super::{ClientRate, FieldChange, Rule, RuleKey, RuleLifetime};
+use crate::config::listener::Listener;
 use crate::config::route::HostPattern;
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::mistakes::Mistakes;
@@ -12,7 +13,7 @@ use weir_policy::rule::{
 };
 
 impl Rule {
-    fn spec(&self, index: usize) -> Result<RuleSpec, Invalid> {
+    fn spec(&self, index: usize, listeners: &[Listener]) -> Result<RuleSpec, Invalid> {
         let fields = |key: &str, message: Message, changes: &Option<Vec<FieldChange>>| {
             let Some(changes) = changes else {
                 return Ok(None);
@@ -33,7 +34,11 @@ impl Rule {
                 })
         };
         let matchers = Matchers {
-            listener: self.listener.iter().map(|it| it.pattern()).collect(),
+            listener: self
+                .listener
+                .iter()
+                .flat_map(|it| it.patterns(listeners))
+                .collect(),
             host: self.host.iter().map(HostPattern::pattern).collect(),
             path: self.path.iter().map(|it| it.0.clone()).collect(),
             method: self.method.iter().map(|it| it.method()).collect(),
@@ -82,8 +87,8 @@ impl Rule {
     }
 
     /// The rule, or those of its preset.
-    fn specs(&self, index: usize) -> Result<Vec<RuleSpec>, Invalid> {
-        let own = self.spec(index)?;
+    fn specs(&self, index: usize, listeners: &[Listener]) -> Result<Vec<RuleSpec>, Invalid> {
+        let own = self.spec(index, listeners)?;
         let Some(preset) = self.preset else {
             return Ok(vec![own]);
         };
@@ -119,16 +124,16 @@ impl Rule {
 /// # Errors
 ///
 /// What is wrong with the first that is not good.
-pub(crate) fn compile(rules: &[Rule]) -> Result<RuleSet, Invalid> {
-    let (specs, places) = specs(rules)?;
+pub(crate) fn compile(rules: &[Rule], listeners: &[Listener]) -> Result<RuleSet, Invalid> {
+    let (specs, places) = specs(rules, listeners)?;
     RuleSet::new(specs).map_err(|error| invalid(rules, &places, error))
 }
 
 /// Refuses rules that cannot be compiled.
-pub(super) fn check(rules: &[Rule], mistakes: &mut Mistakes) {
+pub(super) fn check(rules: &[Rule], listeners: &[Listener], mistakes: &mut Mistakes) {
     let (mut specs, mut places) = (Vec::new(), Vec::new());
     for (index, rule) in rules.iter().enumerate() {
-        match rule.specs(index) {
+        match rule.specs(index, listeners) {
             Ok(of_rule) => specs.extend(of_rule),
             Err(invalid) => mistakes.note(Err(invalid)),
         }
@@ -149,23 +154,26 @@ fn invalid(rules: &[Rule], places: &[usize], error: RuleError) -> Invalid {
 }
 
 /// The rules, those of presets in the place of these, and the table that each is of.
-pub(super) fn specs(rules: &[Rule]) -> Result<(Vec<RuleSpec>, Vec<usize>), Invalid> {
+pub(super) fn specs(
+    rules: &[Rule],
+    listeners: &[Listener],
+) -> Result<(Vec<RuleSpec>, Vec<usize>), Invalid> {
     let (mut specs, mut places) = (Vec::new(), Vec::new());
     for (index, rule) in rules.iter().enumerate() {
-        specs.extend(rule.specs(index)?);
+        specs.extend(rule.specs(index, listeners)?);
         places.resize(specs.len(), index);
     }
     Ok((specs, places))
 }
 
 /// The rules that [`compile`] makes a set of.
-pub(crate) fn rule_specs(rules: &[Rule]) -> Vec<RuleSpec> {
-    specs(rules).map_or_else(|_| Vec::new(), |(specs, _)| specs)
+pub(crate) fn rule_specs(rules: &[Rule], listeners: &[Listener]) -> Vec<RuleSpec> {
+    specs(rules, listeners).map_or_else(|_| Vec::new(), |(specs, _)| specs)
 }
 
 /// The table of each rule of [`compile`], by its place.
 pub(crate) fn places(rules: &[Rule]) -> Vec<usize> {
-    specs(rules).map_or_else(|_| Vec::new(), |(_, places)| places)
+    specs(rules, &[]).map_or_else(|_| Vec::new(), |(_, places)| places)
 }
 
 /// The path of a key of a rule; of `preset`, where the key is of one.

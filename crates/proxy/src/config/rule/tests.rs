@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::Config;
+use weir_policy::rule::Place;
 
 fn config(rules: &str) -> Config {
     let rules: Vec<Rule> = serde_json::from_str(rules).expect("rules");
@@ -61,6 +62,11 @@ fn rule_that_means_nothing_is_refused_at_its_key() {
         r#"[{"status": ["404", "500"], "lifetime": {"default": "1d"}}]"#,
         Some("rule[0].status"),
     );
+    check(
+            &format!(r#"[{{"status": ["{status}"], "lifetime": {{"default": "1min"}}}}]"#),
+            Some("rule[0].status"),
+        );
+    }
     check(
         r#"[{"status": ["404"], "listener": ["forward"], "lifetime": {"default": "1d"}}]"#,
         None,
@@ -183,7 +189,7 @@ fn value_that_no_matcher_has_is_refused_with_its_form() {
         "`a` is no path of a rule: a path begins with `/`",
     );
     check(r#"{"path": ["/a?b"]}"#, "a path of a rule has no query");
-    check(r#"{"listener": ["lan"]}"#, "`lan` is no listener");
+    check(r#"{"listener": ["lan 1"]}"#, "`lan 1` is no listener");
     check(r#"{"method": ["get"]}"#, "expected one of `GET`");
     check(r#"{"status": ["6xx"]}"#, "a status is three digits");
     check(r#"{"content_type": ["*/*"]}"#, "a media type is written as");
@@ -229,6 +235,44 @@ fn rule_that_decides_nothing_is_named_in_a_warning() {
             {"host": ["www.example.com"], "bypass": false, "deny": "no"}]"#,
         &["rule[1].bypass"],
     );
+}
+
+#[test]
+fn rule_for_a_listener_by_its_name_is_for_that_listener_alone() {
+    let rules = |named: &str| {
+        let rules = format!(r#"[{{"listener": ["{named}"], "deny": "no"}}]"#);
+        let mut config = config(&rules);
+        config.listeners = serde_json::from_str(
+            r#"[{"address": "127.0.0.1:1", "name": "lan"}, {"address": "127.0.0.1:2"}]"#,
+        )
+        .expect("listeners");
+        config
+    };
+    let denied = |named: &str, listener: &str| {
+        let config = rules(named);
+        assert_eq!(config.validate(), Ok(()), "{named}");
+        assert_eq!(config.warnings(), Vec::new(), "{named}");
+        let set = compile(&config.rules, &config.listeners).expect("rules");
+        let place = Place {
+            listener: Some(listener),
+            mode: weir_policy::rule::ListenerMode::Forward,
+            method: weir_semantics::Method::Get,
+            client: None,
+        };
+        !set.applicable(&place).is_empty()
+    };
+    for (named, is_for) in [
+        ("lan", [true, false]),
+        ("127.0.0.1:1", [true, false]),
+        ("127.0.0.1:2", [false, true]),
+        ("forward", [true, true]),
+    ] {
+        let found = ["lan", "127.0.0.1:2"].map(|listener| denied(named, listener));
+        assert_eq!(found, is_for, "{named}");
+    }
+    let unknown = rules("wan").validate().expect_err("no such listener");
+    assert_eq!(unknown.key_path, "rule[0].listener[0]");
+    assert!(unknown.hint.contains("lan"), "{unknown:?}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! What a rule's matchers and changes are written as.
 
-use crate::config::listener::Mode;
+use crate::config::listener::{Listener, Mode};
 use crate::config::route::HostPattern;
 use crate::config::setting::invalid::Invalid;
 use crate::config::values::address::parse_address;
+use crate::config::values::name;
 use crate::config::values::rate::Rate;
 use crate::config::values::text::{BadValue, Form, choice, text_value};
 use std::fmt;
@@ -15,20 +16,41 @@ use weir_policy::rule::{
 };
 use weir_semantics::Method;
 
-/// All listeners of a mode, or the one at an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// All listeners of a mode, or the one at an address or with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleListener {
     /// All of this mode.
     Mode(Mode),
     /// The one that is configured with this address.
     At(SocketAddr),
+    /// The one with this name.
+    Named(String),
 }
 
 impl RuleListener {
-    pub(super) fn pattern(self) -> ListenerPattern {
+    /// The patterns that it stands for beside these `listeners`: one that has a name is found by
+    /// its address, too.
+    pub(super) fn patterns(&self, listeners: &[Listener]) -> Vec<ListenerPattern> {
+        let named = |name: String| ListenerPattern::Named(name.into());
         match self {
-            Self::Mode(mode) => ListenerPattern::Mode(mode.into()),
-            Self::At(address) => ListenerPattern::Named(address.to_string().into()),
+            Self::Mode(mode) => vec![ListenerPattern::Mode((*mode).into())],
+            Self::Named(name) => vec![named(name.clone())],
+            Self::At(address) => {
+                let there = listeners.iter().filter(|it| it.address == *address);
+                let mut names: Vec<_> = there.map(|it| named(it.name_or_address())).collect();
+                if names.is_empty() {
+                    names.push(named(address.to_string()));
+                }
+                names
+            }
+        }
+    }
+
+    /// The name by which it names one.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Named(name) => Some(name),
+            Self::Mode(_) | Self::At(_) => None,
         }
     }
 }
@@ -40,11 +62,15 @@ impl std::str::FromStr for RuleListener {
         if let Ok(mode) = text.parse() {
             return Ok(Self::Mode(mode));
         }
-        parse_address(text).map(Self::At).map_err(|_| {
-            BadValue::new(format!(
-                "`{text}` is no listener: `forward`, `gateway`, or an address as a [[listener]] has it"
-            ))
-        })
+        if let Ok(address) = parse_address(text) {
+            return Ok(Self::At(address));
+        }
+        if name::is_name(text) {
+            return Ok(Self::Named(text.to_owned()));
+        }
+        Err(BadValue::new(format!(
+            "`{text}` is no listener: `forward`, `gateway`, or a name or an address as a [[listener]] has it"
+        )))
     }
 }
 
@@ -53,6 +79,7 @@ impl fmt::Display for RuleListener {
         match self {
             Self::Mode(mode) => mode.fmt(f),
             Self::At(address) => address.fmt(f),
+            Self::Named(name) => f.write_str(name),
         }
     }
 }
@@ -230,8 +257,8 @@ macro_rules! forms {
 }
 
 forms! {
-    RuleListener, "\"forward\", \"gateway\" or an address",
-        "a list of listeners, such as [\"gateway\"] or [\"10.0.0.1:3128\"]";
+    RuleListener, "\"forward\", \"gateway\", a name or an address",
+        "a list of listeners, such as [\"gateway\"], [\"lan\"] or [\"10.0.0.1:3128\"]";
     RulePath, "a path prefix or a glob, such as \"/static\" or \"/**.deb\"",
         "a list of path prefixes and globs, such as [\"/static\", \"/**.deb\"]";
     RuleStatus, "a status or a class of them, such as \"404\" or \"5xx\"",

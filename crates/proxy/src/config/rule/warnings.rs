@@ -33,10 +33,10 @@ pub(in crate::config) fn warnings(
     listeners: &[Listener],
     access: &Access,
 ) -> Vec<Invalid> {
-    let (Ok(set), Ok((_, places))) = (compile(rules), specs(rules)) else {
+    let (Ok(set), Ok((_, places))) = (compile(rules, listeners), specs(rules, listeners)) else {
         return Vec::new();
     };
-    let names: Vec<String> = listeners.iter().map(|it| it.address.to_string()).collect();
+    let names: Vec<String> = listeners.iter().map(Listener::name_or_address).collect();
     let modes = listeners.iter().map(|listener| listener.mode.mode());
     let listeners: Vec<_> = names
         .iter()

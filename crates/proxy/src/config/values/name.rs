@@ -64,8 +64,7 @@ impl<'a> Names<'a> {
 ///
 /// [`Invalid`] with the key, the reason and what to do.
 pub(in crate::config) fn check(kind: &str, key: &str, name: &str) -> Result<(), Invalid> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_plain) {
+    if !is_name(name) {
         return Err(Invalid::new(
             key,
             format!("`{name}` is no name of a {kind}"),
@@ -73,6 +72,12 @@ pub(in crate::config) fn check(kind: &str, key: &str, name: &str) -> Result<(), 
         ));
     }
     Ok(())
+}
+
+/// Whether a table can have this name.
+pub(in crate::config) fn is_name(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (1..=NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_plain)
 }
 
 #[cfg(test)]

@@ -92,6 +92,7 @@ pub(super) fn receive<T>(
         default: Authority::parse("localhost").map_err(|_| StoredError::BadTarget)?,
         peers: ForPeers::No,
         name: request.listener.map(Into::into),
+        is_named: false,
     });
     let receiver = Receiver {
         worker: &context.worker,

@@ -21,6 +21,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) client: LoggedClient,
     /// Not the first request on the client's connection.
     pub(crate) client_reused: bool,
+    /// The name of the listener that it came to; empty if it has none.
+    pub(crate) listener: &'a str,
     /// How the response gets from the node to the client, where front ends hand connections over.
     pub(crate) mechanism: Option<Mechanism>,
     /// The request.

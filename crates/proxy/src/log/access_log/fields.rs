@@ -75,6 +75,8 @@ macro_rules! fields {
 fields! {
     "user", "The user who has logged in to the proxy, or the holder of the token. Never a password.",
         |entry| text(entry.log.user.as_deref().unwrap_or_default().as_bytes());
+    "listener", "The name of the listener that the request came to; absent if it has none.",
+        |entry| text(entry.listener.as_bytes());
     "method", "Request method, as received.",
         |entry| text(entry.request.method.as_bytes());
     "target", "Target URI, as received; of a malformed request it is absent.",

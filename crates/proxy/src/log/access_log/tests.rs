@@ -36,6 +36,7 @@ impl Sample {
             time_unix_ms: 784_111_777_042,
             client: LoggedClient::At(address("192.0.2.1:4321")),
             client_reused: true,
+            listener: "lan",
             mechanism: None,
             request: self.request,
             verdict: &self.verdict,
@@ -110,7 +111,7 @@ fn json_line_holds_logged_values_and_omits_empty_ones() {
     assert!(text.ends_with("}\n") && text.matches('\n').count() == 1);
     let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let expected = serde_json::json!({
-        "time": "1994-11-06T08:49:37.042Z", "client": "192.0.2.1:4321", "method": "GET",
+        "time": "1994-11-06T08:49:37.042Z", "client": "192.0.2.1:4321", "listener": "lan", "method": "GET",
         "target": "http://a.example/x?q=\"1\"", "version": "HTTP/1.1", "client_reused": true, "request_bytes": 100,
         "status": 200, "verdict": "uri-miss", "cache_status": "weir; fwd=uri-miss; stored",
         "stored": true, "response_bytes": 1300, "body_bytes": 1024, "store_bytes": 1000,
@@ -142,6 +143,7 @@ fn request_without_facts_is_a_valid_line_in_every_format() {
         time_unix_ms: 0,
         client: LoggedClient::At(address("0.0.0.0:0")),
         client_reused: false,
+        listener: "",
         mechanism: None,
         request: RequestLine::default(),
         verdict: &verdict,
