@@ -77,6 +77,24 @@ impl StatusPattern {
         self.0.contains(&status)
     }
 
+    /// Whether a rule can give a response with one of these statuses a lifetime: those that speak
+    /// of the target. Not those that speak of one request (of its credentials, its preconditions,
+    /// its form, its client), which any odd request can provoke; not a part, which is stored as the
+    /// whole, and not 304, which is never stored.
+    #[must_use]
+    pub fn has_lifetime(&self) -> bool {
+        self.0.clone().any(Self::may_have_lifetime)
+    }
+
+    /// The same of one status.
+    #[must_use]
+    pub const fn may_have_lifetime(status: u16) -> bool {
+        matches!(
+            status,
+            200..=205 | 207..=303 | 305..=399 | 404 | 410 | 451 | 500 | 502 | 503 | 504
+        )
+    }
+
     /// Whether it is for interim responses alone, which no rule sees.
     #[must_use]
     pub fn is_interim(&self) -> bool {

@@ -12,6 +12,12 @@ use weir_semantics::DeltaSeconds;
 /// provokes it must not spoil a target for long, and an origin that recovers is asked again soon.
 pub const ERROR_LIFETIME_MAX: DeltaSeconds = DeltaSeconds(60);
 
+/// Whether a response with this status is an error that one odd request can provoke, or that may be
+/// over soon; that there is nothing (any more) is no such error.
+pub(super) const fn is_brief(status: u16) -> bool {
+    status >= 400 && !matches!(status, 404 | 410)
+}
+
 /// What rules say of the use of a stored response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reuse {
@@ -52,8 +58,7 @@ impl Reuse {
             return used;
         }
         if let Some(forced) = self.forced {
-            let is_provokable = facts.status >= 400 && !matches!(facts.status, 404 | 410);
-            used.freshness_lifetime = match is_provokable {
+            used.freshness_lifetime = match is_brief(facts.status) {
                 true => forced.min(ERROR_LIFETIME_MAX),
                 false => forced,
             };

@@ -16,12 +16,12 @@ use super::clients::ClientTable;
 use super::fields::FieldRules;
 use super::host_table::{HostTable, NameTable};
 use super::key::KeyRule;
-use super::matchers::{ListenerPattern, Matchers};
-use super::reuse::Reuse;
+use super::matchers::{ListenerPattern, Matchers, StatusPattern};
+use super::reuse::{ERROR_LIFETIME_MAX, Reuse, is_brief};
 use super::spec::{Action, Denial, RuleLifetime, RuleRate, RuleSpec};
 use crate::fetch::{AbortKind, ReadAhead};
 use crate::route::HostPattern;
-use crate::stored::ignored::RequestIgnored;
+use crate::stored::ignored::{RequestIgnored, StoringIgnored};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::ToString as _;
@@ -324,13 +324,22 @@ impl RuleSet {
             Some(RuleLifetime::Forced(seconds)) => (None, Some(seconds)),
             None => (None, None),
         };
+        let default = default.map(|seconds| most_for(status, seconds));
+        let names_status = |rule: usize| !self.rules[rule].matchers.status.is_empty();
+        let is_given = default.is_some()
+            && by.lifetime.is_some_and(names_status)
+            && StatusPattern::may_have_lifetime(status);
+        let given = match is_given {
+            true => StoringIgnored::LIFETIME_GIVEN,
+            false => StoringIgnored::NONE,
+        };
         let ignored = by.ignored.and_then(|rule| actions(rule).ignore_storing);
         StoringRules {
             default,
             reuse: Reuse {
                 forced,
                 stale_for: by.stale_for.and_then(|rule| actions(rule).stale_for),
-                ignored: ignored.unwrap_or_default(),
+                ignored: ignored.unwrap_or_default().and(given),
             },
         }
     }
@@ -424,6 +433,15 @@ impl RuleSet {
         let mut actions = matched.iter().map(|rule| &self.rules[rule].actions);
         let response = actions.find_map(|it| it.response.as_ref());
         response.filter(|rules| !rules.is_empty())
+    }
+}
+
+/// The lifetime of a response with this status, of those that a rule gives: an error that may be
+/// over soon, or that one odd request has provoked, is not kept for long.
+fn most_for(status: u16, lifetime: DeltaSeconds) -> DeltaSeconds {
+    match is_brief(status) {
+        true => lifetime.min(ERROR_LIFETIME_MAX),
+        false => lifetime,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::verdict::Deviation;
 use weir_semantics::{
-    NotStorable, RequestDirectives, RequestFacts, ResponseDirectives, ResponseFacts, storable,
+    DeltaSeconds, NotStorable, RequestDirectives, RequestFacts, ResponseDirectives, ResponseFacts,
+    storable,
 };
 
 crate::choice! {
@@ -131,6 +132,10 @@ impl StoringIgnored {
     /// None.
     pub const NONE: Self = Self(0);
 
+    /// That neither the response gives its lifetime, nor its status permits the cache to (RFC 9111
+    /// §4.2.2): a rule that names the status gives one.
+    pub const LIFETIME_GIVEN: Self = Self(1 << 15);
+
     /// Whether there is none in it.
     #[must_use]
     pub const fn is_empty(self) -> bool {
@@ -148,6 +153,7 @@ impl StoringIgnored {
     #[must_use]
     pub fn from_bits(bits: u16) -> Option<Self> {
         let known: Self = IgnoredDirective::ALL.into_iter().collect();
+        let known = known.and(Self::LIFETIME_GIVEN);
         (bits & !known.0 == 0).then_some(Self(bits))
     }
 
@@ -156,6 +162,7 @@ impl StoringIgnored {
     pub fn deviation(self) -> Option<Deviation> {
         match (self.is_empty(), self.shares()) {
             (true, _) => None,
+            _ if self == Self::LIFETIME_GIVEN => Some(Deviation::LifetimeForced),
             (false, false) => Some(Deviation::ResponseDirective),
             (false, true) => Some(Deviation::Shared),
         }
@@ -236,8 +243,20 @@ impl StoringIgnored {
         self.has(directive).then_some(Self(directive.bit()))
     }
 
+    /// Gives the response the lifetime of a rule, as if it said so itself. `None` if no rule does.
+    fn give_lifetime(
+        self,
+        lifetime: Option<DeltaSeconds>,
+        left: &mut ResponseFacts,
+    ) -> Option<Self> {
+        let is_given = self.0 & Self::LIFETIME_GIVEN.0 != 0;
+        left.directives.max_age = Some(lifetime.filter(|_| is_given)?);
+        Some(Self::LIFETIME_GIVEN)
+    }
+
     /// A response and its request without what is ignored, and which directives that were: of those
-    /// that forbid to store it, only those that would have.
+    /// that forbid to store it, only those that would have. `lifetime` is what a rule gives it where
+    /// it has none.
     ///
     /// # Errors
     ///
@@ -246,15 +265,22 @@ impl StoringIgnored {
         self,
         request: &RequestFacts,
         response: &ResponseFacts,
+        lifetime: Option<DeltaSeconds>,
     ) -> Result<(ResponseFacts, Self), NotStorable> {
         let (mut request, mut left) = (*request, *response);
-        let mut taken = match self.keeps_uses(&request, &left) {
+        let keeps_uses = self.keeps_uses(&request, &left);
+        let mut taken = match keeps_uses {
             true => Self::NONE,
             false => self.take_uses(&mut left),
         };
         // a reason that is taken away does not come back: this ends
         while let Err(why) = storable(&request, &left) {
-            let reason = self.take_reason(why, (&mut request, &mut left));
+            let reason = match why {
+                // what is for one user may be so for the want of a lifetime alone
+                NotStorable::NoExplicitLifetime if keeps_uses => None,
+                NotStorable::NoExplicitLifetime => self.give_lifetime(lifetime, &mut left),
+                _ => self.take_reason(why, (&mut request, &mut left)),
+            };
             taken.0 |= reason.ok_or(why)?.0;
         }
         Ok((left, taken))
@@ -372,7 +398,7 @@ mod tests {
         let mut response = ResponseFacts::gather(200, &[], Timestamp(0));
         response.directives = of(said);
         let ignored: StoringIgnored = ignored.iter().copied().collect();
-        let found = ignored.storable(&request, &response);
+        let found = ignored.storable(&request, &response, None);
         let expected = expected.map(|(left, taken)| (of(left), taken.iter().copied().collect()));
         let found = found.map(|(left, taken)| (left.directives, taken));
         assert_eq!(found, expected, "{said}");
@@ -465,9 +491,99 @@ mod tests {
         let response = ResponseFacts::gather(200, &lines, Timestamp(0));
         let ignored: StoringIgnored = uses.into_iter().collect();
         assert_eq!(
-            ignored.storable(&request, &response),
+            ignored.storable(&request, &response, None),
             Ok((response, StoringIgnored::NONE))
         );
+    }
+
+    type Fields = [(&'static str, &'static str)];
+    type Expected = Result<(Option<DeltaSeconds>, StoringIgnored), NotStorable>;
+
+    fn check_given(
+        ignored: StoringIgnored,
+        lifetime: Option<DeltaSeconds>,
+        (request, status): (&Fields, u16),
+        response: &Fields,
+        expected: Expected,
+    ) {
+        let lines = |fields: &Fields| -> Vec<FieldLine<'static>> {
+            let lines = fields.iter();
+            lines
+                .map(|(name, value)| FieldLine::new(name, value.as_bytes()))
+                .collect()
+        };
+        let request = RequestFacts::gather(Method::Get, "/", &lines(request));
+        let response = ResponseFacts::gather(status, &lines(response), Timestamp(0));
+        let found = ignored.storable(&request, &response, lifetime);
+        let found = found.map(|(left, taken)| (left.directives.max_age, taken));
+        assert_eq!(found, expected, "{status} {response:?}");
+    }
+
+    #[test]
+    fn lifetime_of_a_rule_is_given_where_nothing_else_forbids_to_store_the_response() {
+        const MINUTE: Option<DeltaSeconds> = Some(DeltaSeconds(60));
+        let given = StoringIgnored::LIFETIME_GIVEN;
+        let none = StoringIgnored::NONE;
+        let without = Err(NotStorable::NoExplicitLifetime);
+        check_given(given, MINUTE, (&[], 302), &[], Ok((MINUTE, given)));
+        check_given(given, MINUTE, (&[], 503), &[], Ok((MINUTE, given)));
+        check_given(none, MINUTE, (&[], 302), &[], without);
+        check_given(given, None, (&[], 302), &[], without);
+        // what gives a lifetime, or permits to, keeps its own
+        check_given(given, MINUTE, (&[], 404), &[], Ok((None, none)));
+        let own = ("Cache-Control", "max-age=5");
+        check_given(
+            given,
+            MINUTE,
+            (&[], 302),
+            &[own],
+            Ok((Some(DeltaSeconds(5)), none)),
+        );
+        // what may be for one user
+        for field in [("Cookie", "a=b"), ("Authorization", "x")] {
+            let why = match field.0 {
+                "Cookie" => without,
+                _ => Err(NotStorable::Authorization),
+            };
+            check_given(given, MINUTE, (&[field], 302), &[], why);
+        }
+        check_given(given, MINUTE, (&[], 302), &[("Set-Cookie", "a=b")], without);
+        for (said, why) in [
+            ("private", NotStorable::Private),
+            ("no-store", NotStorable::ResponseNoStore),
+        ] {
+            check_given(
+                given,
+                MINUTE,
+                (&[], 302),
+                &[("Cache-Control", said)],
+                Err(why),
+            );
+        }
+        check_given(
+            given,
+            MINUTE,
+            (&[], 302),
+            &[("Vary", "*")],
+            Err(NotStorable::VaryStar),
+        );
+        // never a part, nor what updates
+        check_given(
+            given,
+            MINUTE,
+            (&[], 206),
+            &[],
+            Err(NotStorable::PartialContent),
+        );
+        check_given(
+            given,
+            MINUTE,
+            (&[], 304),
+            &[],
+            Err(NotStorable::StatusNotUnderstood),
+        );
+        assert_eq!(given.deviation(), Some(Deviation::LifetimeForced));
+        assert!(!given.shares() && StoringIgnored::from_bits(given.bits()) == Some(given));
     }
 
     #[test]
@@ -493,7 +609,7 @@ mod tests {
         assert_eq!(StoringIgnored::from_bits(all.bits()), Some(all));
         assert_eq!(StoringIgnored::from_bits(0), Some(StoringIgnored::NONE));
         assert_eq!(StoringIgnored::from_bits(1), None);
-        assert_eq!(StoringIgnored::from_bits(1 << 15), None);
+        assert_eq!(StoringIgnored::from_bits(1 << 14), None);
         assert_eq!(all.without(all), StoringIgnored::NONE);
     }
 }

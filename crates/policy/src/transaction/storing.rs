@@ -76,7 +76,7 @@ impl Transaction {
         }
         let by_rule = rules.reuse.ignored;
         let (left, mut ignored) = by_rule
-            .storable(request, response)
+            .storable(request, response, rules.heuristic.assigned)
             .map_err(NotStored::Rule)?;
         let response = &left;
         // what permits to share the cookie may be said of the rest alone: `private="Set-Cookie"`

@@ -9,7 +9,8 @@ words! {
         /// A directive of the request was ignored (RFC 9111 §5.2.1): without the rule the request
         /// would have been forwarded.
         RequestDirective = "request-directive",
-        /// A lifetime was forced (§4.2.1): without the rule the response would have been stale.
+        /// A lifetime was forced (§4.2.1), or given to a response whose status has none (§4.2.2):
+        /// without the rule the response would have been stale, or not stored.
         LifetimeForced = "lifetime-forced",
         /// A response was served stale that nothing but the rule permits to be (§4.2.4).
         Stale = "stale",

@@ -1,7 +1,7 @@
 //! Rules of the operator that a sequence is played under: none of them lets one user see what is
 //! for the other.
 
-use weir_policy::rule::{IgnoredDirective, Reuse, StoringRules};
+use weir_policy::rule::{IgnoredDirective, Reuse, StoringIgnored, StoringRules};
 use weir_semantics::DeltaSeconds;
 
 /// Rules for all responses.
@@ -49,7 +49,10 @@ impl Ruled {
                 StoringRules {
                     default: Some(LONG),
                     reuse: Reuse {
-                        ignored: uses.filter(|it| !lifetimes.contains(it)).collect(),
+                        ignored: uses
+                            .filter(|it| !lifetimes.contains(it))
+                            .collect::<StoringIgnored>()
+                            .and(StoringIgnored::LIFETIME_GIVEN),
                         ..Reuse::NONE
                     },
                 }

@@ -37,9 +37,9 @@ pub(crate) fn check(sequence: &Sequence, played: &PlayResult, ruled: Ruled) -> V
         let view = View::of(sequence, &played.told, seen);
         // how long a response is used is what rules of the operator change
         let of_use: &[Rule] = match ruled {
-            Ruled::No => &[validation, freshness],
-            Ruled::Forced => &[validation],
-            Ruled::Ignoring => &[],
+            Ruled::No => &[validation, freshness, lifetimes],
+            Ruled::Forced => &[validation, lifetimes],
+            Ruled::Ignoring => &[lifetimes_given],
         };
         for rule in RULES.iter().chain(of_use) {
             if let Some(rule) = rule(&view) {
@@ -183,13 +183,36 @@ fn sharing(view: &View<'_>) -> Option<&'static str> {
         if request.has(Ask::Authorization) && !permits {
             return Some("what answers Authorization is shared only by its own permission");
         }
-        let explicit = lifetime(directives).is_some();
-        if told.status >= 400 && !matches!(told.status, 404 | 410) && !explicit {
-            return Some("an error without a lifetime is not shared");
-        }
-        if told.status == 302 && !explicit && !says(Say::Public) {
-            return Some("a redirect without a lifetime is not shared");
-        }
+    }
+    None
+}
+
+/// RFC 9111 §3, §4.2.2.
+fn lifetimes(view: &View<'_>) -> Option<&'static str> {
+    view.stored().find_map(|told| lacks_lifetime(view, told))
+}
+
+/// The same where a rule gives a lifetime to all statuses.
+fn lifetimes_given(view: &View<'_>) -> Option<&'static str> {
+    let mut stored = view.stored();
+    stored.find_map(|told| {
+        let request = &told.request;
+        let is_of_user =
+            request.has(Ask::Cookie) || request.has(Ask::Authorization) || told.has(Say::SetCookie);
+        lacks_lifetime(view, told).filter(|_| is_of_user)
+    })
+}
+
+fn lacks_lifetime(view: &View<'_>, told: &OriginExchange) -> Option<&'static str> {
+    let directives = view.directives(told);
+    if lifetime(directives).is_some() {
+        return None;
+    }
+    if told.status >= 400 && !matches!(told.status, 404 | 410) {
+        return Some("an error without a lifetime is not shared");
+    }
+    if told.status == 302 && !directives.contains(&Say::Public) {
+        return Some("a redirect without a lifetime is not shared");
     }
     None
 }

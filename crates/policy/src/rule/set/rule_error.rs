@@ -3,7 +3,7 @@
 use crate::rule::bits::RULES_MAX;
 use crate::rule::clients::CLIENT_NETS_MAX;
 use crate::rule::key::KeyRule;
-use crate::rule::matchers::{Matchers, PATTERNS_MAX, StatusPattern};
+use crate::rule::matchers::{Matchers, PATTERNS_MAX};
 use crate::rule::path::{PathPattern, STARS_MAX};
 use crate::rule::spec::{Action, Actions, DENY_BYTES_MAX, Denial, RuleLifetime, RuleSpec};
 use crate::stored::ignored::IgnoredDirective;
@@ -43,10 +43,6 @@ impl RuleError {
         }
     }
 }
-
-/// Statuses whose responses are stored without a lifetime of their own: those of RFC 9110 §15.1,
-/// but for errors that one odd request can provoke, and parts, which are stored as 200.
-const STATUSES_STORED: [u16; 8] = [200, 203, 204, 300, 301, 308, 404, 410];
 
 /// What is wrong with `rules`: with all together, then the first mistake of each.
 pub(super) fn errors(rules: &[RuleSpec]) -> impl Iterator<Item = RuleError> {
@@ -135,12 +131,11 @@ fn check_rule((index, rule): (usize, &RuleSpec)) -> Result<(), RuleError> {
         return error(key, reason, "make two rules of it");
     }
     check_sharing(actions).map_or(Ok(()), |(key, reason, hint)| error(key, reason, hint))?;
-    let has_default = |status: &StatusPattern| STATUSES_STORED.iter().any(|it| status.matches(*it));
     if let Some(RuleLifetime::Default(_)) = actions.lifetime
-        && let Some(status) = matchers.status.iter().find(|status| !has_default(status))
+        && let Some(status) = matchers.status.iter().find(|it| !it.has_lifetime())
     {
         let reason = format!(
-            "a response with status {status} is stored only if it gives its lifetime itself (RFC 9111 §4.2.2)"
+            "a response with status {status} is about its request, or a part: no rule gives it a lifetime"
         );
         return error("status", reason, "leave it out, or make two rules of it");
     }

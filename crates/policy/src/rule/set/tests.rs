@@ -277,6 +277,13 @@ fn check_case(set: &RuleSet, rules: &[RuleSpec], case: &Case, what: &str) {
             && (case.status < 400 || !matchers.status.is_empty())
     });
     let expected = giving.next().and_then(|rule| rule.actions.lifetime);
+    let is_brief = case.status >= 400 && !matches!(case.status, 404 | 410);
+    let expected = expected.map(|lifetime| match lifetime {
+        RuleLifetime::Default(seconds) if is_brief => {
+            RuleLifetime::Default(seconds.min(DeltaSeconds(60)))
+        }
+        lifetime => lifetime,
+    });
     let target = (case.host.as_bytes(), case.path);
     let storing = set.storing(case.mode, target, case.status, content_type);
     let (default, forced) = (storing.default, storing.reuse.forced);
@@ -345,15 +352,15 @@ fn rule_that_means_nothing_is_refused_at_its_key() {
 }
 
 #[test]
-fn lifetime_is_for_statuses_that_are_stored_without_one_and_for_all_clients() {
+fn lifetime_is_for_statuses_that_speak_of_the_target_and_for_all_clients() {
     let rule = |change: &dyn Fn(&mut Matchers)| {
         let mut rule = RuleSpec::default();
-        rule.actions.lifetime = Some(RuleLifetime::Default(DeltaSeconds(60)));
+        rule.actions.lifetime = Some(RuleLifetime::Default(DeltaSeconds(120)));
         change(&mut rule.matchers);
         RuleSet::new([rule].into())
     };
     let refused = |change: &dyn Fn(&mut Matchers)| rule(change).expect_err("a refusal").key;
-    for status in ["500", "5xx", "302", "405"] {
+    for status in ["206", "304", "401", "405", "416", "429"] {
         assert_eq!(
             refused(&|it| it.status = parsed(&[status])),
             "status",
@@ -368,16 +375,25 @@ fn lifetime_is_for_statuses_that_are_stored_without_one_and_for_all_clients() {
     let lifetime = |set: &RuleSet, status: u16| {
         let target: (&[u8], &str) = (b"a.example", "/");
         let storing = set.storing(ListenerMode::Forward, target, status, b"");
-        storing.default
+        let is_given = storing.reuse.ignored == StoringIgnored::LIFETIME_GIVEN;
+        (storing.default.map(|seconds| seconds.0), is_given)
     };
-    let given = Some(DeltaSeconds(60));
     let all = rule(&|_| {}).expect("a rule");
-    for (status, expected) in [(200, given), (206, given), (301, given), (404, None)] {
-        assert_eq!(lifetime(&all, status), expected, "{status}");
+    for status in [200, 206, 301, 302] {
+        assert_eq!(lifetime(&all, status), (Some(120), false), "{status}");
     }
-    let missing = rule(&|it| it.status = parsed(&["4xx"])).expect("a rule");
-    for (status, expected) in [(200, None), (404, given)] {
-        assert_eq!(lifetime(&missing, status), expected, "{status}");
+    assert_eq!(lifetime(&all, 404), (None, false));
+    let named = rule(&|it| it.status = parsed(&["3xx", "4xx", "503"])).expect("a rule");
+    for (status, expected) in [
+        (200, (None, false)),
+        (206, (None, false)),
+        (302, (Some(120), true)),
+        (304, (Some(120), false)),
+        (404, (Some(120), true)),
+        (401, (Some(60), false)),
+        (503, (Some(60), true)),
+    ] {
+        assert_eq!(lifetime(&named, status), expected, "{status}");
     }
 }
 

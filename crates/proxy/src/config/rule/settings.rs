@@ -124,8 +124,10 @@ impl Rule {
                 "rule[].lifetime.default",
                 &[
                     "How long a response is fresh that has neither max-age, s-maxage nor Expires, in place of the guess by Last-Modified, as",
-                    "RFC 9111 section 4.2.2 permits. Without `status`, only statuses below 400; 404 and 410 if `status` names them. What forbids",
-                    "to store a response stays in force. A rule with it cannot depend on client, method or one listener: what is stored is for all.",
+                    "RFC 9111 section 4.2.2 permits. Without `status`, only statuses below 400; 404 and 410 if `status` names them. Statuses that have",
+                    "no lifetime to guess, such as 302 and 503, get it where `status` names them, errors for 1 min at most, counted as a forced one is.",
+                    "What forbids to store a response stays in force. A rule with it cannot depend on client, method or one listener: what is stored",
+                    "is for all.",
                 ],
             )
             .within(&LIFETIMES[0], &LIFETIMES[1]),
