@@ -483,6 +483,9 @@ table! {
     /// Seconds that responses were held back as a rule of the operator limits how fast clients are
     /// sent them (`rule[].rate`), all of them together.
     RuleLimited, Counter, "weir_rule_limited_seconds_total", "seconds";
+    /// Responses that a rule was to limit and that were sent as fast as their client took them:
+    /// what is held back may keep a quarter of the memory, and did.
+    RuleUnlimited, Counter, "weir_rule_unlimited_total", "responses";
     /// Requests that a stored response answers because a rule of the operator departs from RFC
     /// 9111, by how.
     RuleDeviations(what: RuleDeviation), Counter, "weir_rule_deviations_total", "requests";

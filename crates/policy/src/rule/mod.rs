@@ -12,6 +12,7 @@ mod bits;
 mod client_rates;
 mod clients;
 mod fields;
+mod held_back;
 mod hidden;
 mod host_table;
 mod key;
@@ -31,6 +32,7 @@ pub use fields::{
     ChangeError, FIELDS_MAX, FieldRules, FieldRulesError, Message, VALUE_BYTES_MAX, Values,
     parse_fields,
 };
+pub use held_back::{HELD_BACK_PERCENT_MAX, HeldBack};
 pub use hidden::{RuleWarning, Surroundings, WarningKind};
 pub use key::{
     CodingName, KEY_PARAMETERS_MAX, KeyPatternError, KeyRule, LanguageTag, QUERY_NAME_BYTES_MAX,

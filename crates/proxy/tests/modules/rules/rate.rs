@@ -202,6 +202,59 @@ fn limited_client_holds_back_no_other_client_and_no_other_rule() {
     drop(sending.join().expect("sent"));
 }
 
+/// Content of a response that its readers keep in memory.
+const PINNED: usize = 1 << 20;
+
+/// What is sent slowly stays in memory until it is sent, and only a quarter of the memory may be
+/// kept so.
+#[test]
+fn clients_that_are_held_back_keep_no_new_response_from_being_stored() {
+    let rules = r#"[{"client": ["127.0.0.9"], "rate": "off"}, {"rate": "1KiB/s"}]"#;
+    let setup = Setup::gateway_with(|config| {
+        ruled(rules)(config);
+        config.cache.memory = "16MiB".parse().expect("a size");
+        // so large that the memory is not divided
+        config.cache.largest_response = "6MiB".parse().expect("a size");
+    });
+    let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nConnection: close\r\n";
+    let content = "a".repeat(PINNED);
+    let response = format!("{head}Content-Length: {PINNED}\r\n\r\n{content}");
+    let get = |path: &str, is_hit: bool| {
+        let mut reader = Reader::asking(&setup, path, 9);
+        let sending = (!is_hit).then(|| {
+            let mut hop = setup.origin.accept();
+            hop.read_head();
+            hop.sending(response.clone())
+        });
+        reader.head(is_hit);
+        assert_eq!(reader.client.read_exactly(PINNED).len(), PINNED, "{path}");
+        drop(sending.map(|sending| sending.join().expect("sent")));
+    };
+    for number in 0..12 {
+        get(&format!("/{number}"), false);
+    }
+    let mut held_back = Vec::new();
+    for number in 0..12 {
+        let mut reader = Reader::asking(&setup, &format!("/{number}"), 10 + number);
+        reader.head(true);
+        if held_back.len() < 3 {
+            held_back.push(reader);
+        } else {
+            assert_eq!(reader.client.read_exactly(PINNED).len(), PINNED);
+        }
+    }
+    assert_eq!(setup.proxy.count(Metric::RuleUnlimited), 9);
+    for number in 0..12 {
+        let path = format!("/new/{number}");
+        get(&path, false);
+        get(&path, true);
+    }
+    for reader in &mut held_back {
+        reader.read_available();
+        assert!(reader.got < PINNED / 2, "{}", reader.got);
+    }
+}
+
 #[test]
 fn client_that_is_held_back_is_not_taken_for_a_silent_one() {
     let setup = setup();
