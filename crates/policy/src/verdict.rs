@@ -140,6 +140,15 @@ words! {
     }
 }
 
+impl RefuseReason {
+    /// Whether the request was to be forwarded, and the next hop could not be used: nothing of ours
+    /// refuses it.
+    #[must_use]
+    pub const fn is_of_next_hop(self) -> bool {
+        matches!(self, Self::NextHop | Self::MustRevalidate)
+    }
+}
+
 /// What became of a response from the next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storing {
@@ -300,6 +309,7 @@ impl Handling {
             Self::Forward(fwd) => fwd.as_str(),
             Self::Collapsed(_) => "collapsed",
             Self::StaleInstead(_) => "stale",
+            Self::Refused(why) if why.is_of_next_hop() => "error",
             Self::Refused(_) => "refused",
             Self::Tunnel => "tunnel",
         }

@@ -24,6 +24,7 @@ pub(crate) fn word(verdict: &Verdict) -> Word {
         Handling::Refused(
             RefuseReason::OnlyIfCached | RefuseReason::AnsweredHere | RefuseReason::ModuleAnswered,
         ) => Word::Local,
+        Handling::Refused(why) if why.is_of_next_hop() => Word::Error,
         Handling::Refused(_) => Word::Refused,
         Handling::Tunnel => Word::Tunnel,
     }

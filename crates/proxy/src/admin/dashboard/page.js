@@ -5,10 +5,10 @@
 const HOUR = 3600, MINUTE = 60, WEEK = 7 * 24 * HOUR;
 const POINTS = 300, TABLE_ROWS = 30, NAME_SIGNS = 120;
 const VERDICTS = ["hit", "collapsed", "uri-miss", "vary-miss", "miss", "request", "stale", "partial",
-  "bypass", "method", "refused", "invalid", "tunnel", "local"];
+  "bypass", "method", "refused", "error", "invalid", "tunnel", "local"];
 const HITS = ["requests.hit"];
 const FORWARDED = VERDICTS.slice(2, 10).map((word) => "requests." + word);
-const OWN = ["requests.refused", "requests.invalid", "requests.local"];
+const OWN = ["requests.refused", "requests.error", "requests.invalid", "requests.local"];
 const ALL = VERDICTS.map((word) => "requests." + word);
 
 const $ = (id) => document.getElementById(id);

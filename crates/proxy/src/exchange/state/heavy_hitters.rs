@@ -102,13 +102,9 @@ impl RequestState {
 }
 
 /// Whether it was to be forwarded, and no next hop could be used for it.
-const fn was_kept_from_next_hops(verdict: &weir_policy::Verdict) -> bool {
-    matches!(
-        verdict.handling,
-        Handling::Refused(
-            RefuseReason::NextHop | RefuseReason::MustRevalidate | RefuseReason::LinkSpent
-        )
-    )
+fn was_kept_from_next_hops(verdict: &weir_policy::Verdict) -> bool {
+    let is_one = |why: RefuseReason| why.is_of_next_hop() || why == RefuseReason::LinkSpent;
+    matches!(verdict.handling, Handling::Refused(why) if is_one(why))
 }
 
 fn unix_ms() -> u64 {

@@ -284,7 +284,7 @@ fn requests_are_refused_when_the_server_never_answers() {
     };
     let rows = [silent(1, 0), silent(2, 100), silent(3, 110)];
     let outcome = run(&settings(), &rows);
-    assert_eq!(verdicts(&outcome), [("refused/next-hop", 3)]);
+    assert_eq!(verdicts(&outcome), [("error/next-hop", 3)]);
     assert_eq!(
         outcome.server_connections.requests, 3,
         "two ask for all, then each for itself"

@@ -511,7 +511,10 @@ fn of_answer(context: &CallContext, answer: &Answer) -> OutcomeReport {
         RefuseReason::Denied | RefuseReason::Rule
     );
     OutcomeReport {
-        word: if is_denied { "denied" } else { "refused" },
+        word: match is_denied {
+            true => "denied",
+            false => verdict.handling.as_str(),
+        },
         verdict: verdict.handling.as_str(),
         detail: verdict.detail(),
         cache_status: cache_status(context, &verdict),
