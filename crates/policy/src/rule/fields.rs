@@ -1,5 +1,9 @@
 //! Fields of requests and responses that rules set, add and remove.
 
+mod cookie;
+
+pub use cookie::is_targeted_field;
+
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;

@@ -30,7 +30,7 @@ pub use client_rates::{BURST_MS, ByteRate, CLIENT_RATES_MAX, ClientRates, RateGr
 pub use clients::CLIENT_NETS_MAX;
 pub use fields::{
     ChangeError, FIELDS_MAX, FieldRules, FieldRulesError, Message, VALUE_BYTES_MAX, Values,
-    parse_fields,
+    is_targeted_field, parse_fields,
 };
 pub use held_back::{HELD_BACK_PERCENT_MAX, HeldBack};
 pub use hidden::{RuleWarning, Surroundings, WarningKind};

@@ -6,7 +6,7 @@ use crate::now::Now;
 use crate::stored::StoredFacts;
 use crate::stored::ignored::{IgnoredDirective, StoringIgnored};
 use crate::verdict::{Handling, NotStored, Storing};
-use weir_semantics::{Fwd, Method, RequestFacts, ResponseFacts, storable};
+use weir_semantics::{Fwd, Method, RequestFacts, ResponseDirectives, ResponseFacts, storable};
 
 crate::choice! {
     /// What a response that sets a cookie must say to be stored and shared.
@@ -24,8 +24,8 @@ crate::choice! {
 }
 
 impl SetCookieRule {
-    const fn permits(self, response: &ResponseFacts) -> bool {
-        let directives = &response.directives;
+    /// Whether a response that sets a cookie may be shared by what it says.
+    pub(crate) const fn permits(self, directives: &ResponseDirectives) -> bool {
         match self {
             Self::Permitted => directives.public || directives.s_maxage.is_some(),
             Self::Rfc9111 => true,
@@ -80,7 +80,7 @@ impl Transaction {
             .map_err(NotStored::Rule)?;
         let response = &left;
         // what permits to share the cookie may be said of the rest alone: `private="Set-Cookie"`
-        let permits = ignored.is_empty() && rules.set_cookie.permits(response);
+        let permits = ignored.is_empty() && rules.set_cookie.permits(&response.directives);
         if response.has_set_cookie && !permits {
             let by_rule = by_rule.set_cookie(request).ok_or(NotStored::SetCookie)?;
             ignored = ignored.and(by_rule);

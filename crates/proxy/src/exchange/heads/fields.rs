@@ -5,8 +5,8 @@
 
 use crate::send::heads::line_bytes;
 use weir_extend::{FieldRule, HeadFields};
-use weir_policy::rule::{Bits, FieldRules, RuleSet, Values};
-use weir_semantics::{ResponseDirectives, is_same_field};
+use weir_policy::rule::{Bits, RuleSet, Values, is_targeted_field};
+use weir_semantics::is_same_field;
 use weir_wire::write;
 
 /// Changes the head that begins at `before` in `out`, a status line and fields, as the `matched`
@@ -24,7 +24,7 @@ pub(crate) fn change_response(
     let Some(changes) = rules.response(matched, status, content_type) else {
         return;
     };
-    let is_for_one = loses_cookie(changes, &fields) && !may_be_shared(&fields);
+    let is_for_one = changes.makes_private(&fields);
     for change in changes.iter() {
         if !matches!(change, FieldRule::Add(..)) {
             remove(out, from, |name| is_same_field(name, change.name()));
@@ -38,37 +38,9 @@ pub(crate) fn change_response(
     }
 }
 
-/// Fields that set a cookie.
-const COOKIES: [&str; 2] = ["Set-Cookie", "Set-Cookie2"];
-
-/// Whether `changes` take a cookie away that a response sets.
-fn loses_cookie(changes: &FieldRules, fields: &HeadFields<'_>) -> bool {
-    let mut replaced = changes.replaced();
-    replaced.any(|name| {
-        let mut cookies = COOKIES.iter();
-        cookies.any(|cookie| is_same_field(name, cookie) && fields.get(cookie).is_some())
-    })
-}
-
-/// Whether a response says that it is for all, though it sets a cookie: this is what has it stored
-/// here with one.
-fn may_be_shared(fields: &HeadFields<'_>) -> bool {
-    let mut directives = ResponseDirectives::default();
-    for line in fields.all("cache-control") {
-        directives.add_line(line);
-    }
-    directives.public || directives.s_maxage.is_some()
-}
-
-/// Has caches behind this one keep a response for its client alone. Without its cookie nothing else
-/// would show them that it is: what it has may be of the session that the cookie was for. A
-/// targeted field (RFC 9213) would have its cache read nothing else, so it goes.
+/// Has caches behind this one keep a response for its client alone.
 fn keep_private(out: &mut Vec<u8>, from: usize) {
-    remove(out, from, |name| {
-        let start = name.len().saturating_sub("-Cache-Control".len());
-        let end = name.get(start..).unwrap_or_default();
-        end.eq_ignore_ascii_case("-Cache-Control") || is_same_field(name, "Surrogate-Control")
-    });
+    remove(out, from, is_targeted_field);
     write::field(out, "Cache-Control", b"private");
 }
 
