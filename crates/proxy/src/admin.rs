@@ -393,15 +393,14 @@ async fn proxy_pac(State(control): Proxy, headers: HeaderMap) -> Response {
 
 async fn metrics(State(control): Proxy, headers: HeaderMap) -> Response {
     let format = exposition::Format::accepted(&headers);
-    let modules = control.modules();
-    let parents = (control.parents(), control.rules(), control.links());
-    match exposition::write(
-        format,
-        control.metrics(),
-        modules,
-        parents,
-        control.cluster(),
-    ) {
+    let reports = exposition::Reports {
+        modules: control.modules(),
+        parents: control.parents(),
+        rules: control.rules(),
+        links: control.links(),
+        cluster: control.cluster(),
+    };
+    match exposition::write(format, control.metrics(), reports) {
         Ok(body) => of_type(StatusCode::OK, format.content_type(), body),
         Err(error) => text(
             StatusCode::INTERNAL_SERVER_ERROR,

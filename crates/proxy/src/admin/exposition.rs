@@ -29,21 +29,29 @@ use weir_measure::{
 const RESPONSE_TIME: &str = "weir_response_time";
 const HOLD_TIME: &str = "weir_hand_off_hold";
 
+/// Reports of what the configuration names, whose families have a label with these names.
+#[derive(Default)]
+pub(super) struct Reports {
+    pub(super) modules: Vec<ModuleReport>,
+    pub(super) parents: Vec<ParentReport>,
+    pub(super) rules: Vec<RuleReport>,
+    pub(super) links: Vec<LinkRow>,
+    pub(super) cluster: Option<ClusterReport>,
+}
+
 /// The whole answer to `/metrics`.
 pub(super) fn write(
     format: Format,
     snapshot: Snapshot,
-    modules: Vec<ModuleReport>,
-    (parents, rules, links): (Vec<ParentReport>, Vec<RuleReport>, Vec<LinkRow>),
-    cluster: Option<ClusterReport>,
+    reports: Reports,
 ) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Numbers(snapshot)));
-    registry.register_collector(Box::new(ModuleNumbers(modules)));
-    registry.register_collector(Box::new(ParentNumbers(parents)));
-    registry.register_collector(Box::new(RuleNumbers(rules)));
-    registry.register_collector(Box::new(LinkNumbers(links)));
-    registry.register_collector(Box::new(MemberNumbers(cluster)));
+    registry.register_collector(Box::new(ModuleNumbers(reports.modules)));
+    registry.register_collector(Box::new(ParentNumbers(reports.parents)));
+    registry.register_collector(Box::new(RuleNumbers(reports.rules)));
+    registry.register_collector(Box::new(LinkNumbers(reports.links)));
+    registry.register_collector(Box::new(MemberNumbers(reports.cluster)));
     let mut text = String::with_capacity(32 << 10);
     encode(&mut text, &registry)?;
     Ok(match format {
@@ -333,8 +341,7 @@ mod tests {
         counters.record_response_time(Source::Store, 1_000_000_000);
         counters.record_hold_time(3);
         let snapshot = Snapshot::sum([&counters]);
-        let none = (Vec::new(), Vec::new(), Vec::new());
-        write(Format::OpenMetrics, snapshot, Vec::new(), none, None).expect("written")
+        write(Format::OpenMetrics, snapshot, Reports::default()).expect("written")
     }
 
     #[test]
