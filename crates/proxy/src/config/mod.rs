@@ -145,7 +145,7 @@ impl Config {
         let own = OwnPlaces::new(&self.listeners, &self.admin.address);
         route::check(&self.routes, &own, &mut mistakes);
         parent::check(&self.parents, &self.listeners, &own, &mut mistakes);
-        mistakes.note(route::link::check(&self.links, &self.routes, &self.parents));
+        route::link::check(&self.links, &self.routes, &self.parents, &mut mistakes);
         module::check(&self.modules, &mut mistakes);
         rule::check(&self.rules, &self.listeners, &mut mistakes);
         mistakes.note(route::cluster::check(&self.cluster, &self.listeners));
