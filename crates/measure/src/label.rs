@@ -105,11 +105,11 @@ labels! {
         Bypass = "bypass",
         /// The method's semantics require forwarding.
         Method = "method",
-        /// Refused by a rule of ours (client, destination, port, login, quota of a link) with 403 or
-        /// a similar status, or for want of room.
+        /// Refused by a rule of ours (client, destination, port, login, quota of a link) with 403
+        /// or a similar status, or for want of room.
         Refused = "refused",
-        /// The next hop could not be used: it cannot be reached, does not answer in time, or what it
-        /// answers is no response. Answered with 502, 503 or 504.
+        /// The next hop could not be used: it cannot be reached, does not answer in time, or what
+        /// it answers is no response. Answered with 502, 503 or 504.
         Error = "error",
         /// The client's message was malformed or over a limit; answered with 4xx or 505.
         Invalid = "invalid",

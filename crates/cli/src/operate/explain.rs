@@ -32,7 +32,8 @@ pub(crate) struct ExplainFlags {
     #[arg(long, value_name = "MODE", value_parser = ["forward", "gateway"])]
     mode: Option<String>,
 
-    /// The listener, as `listener[].name` or `listener[].address` has it; the first one of the mode without it
+    /// The listener, as `listener[].name` or `listener[].address` has it; the first one of the mode
+    /// without it
     #[arg(long, value_name = "ADDR")]
     listener: Option<String>,
 

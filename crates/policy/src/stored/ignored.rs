@@ -255,8 +255,8 @@ impl StoringIgnored {
     }
 
     /// A response and its request without what is ignored, and which directives that were: of those
-    /// that forbid to store it, only those that would have. `lifetime` is what a rule gives it where
-    /// it has none.
+    /// that forbid to store it, only those that would have. `lifetime` is what a rule gives it
+    /// where it has none.
     ///
     /// # Errors
     ///
