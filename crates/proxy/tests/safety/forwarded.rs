@@ -236,7 +236,7 @@ fn response_is_for_the_protocol_and_host_that_its_next_hop_was_told() {
         "X-Forwarded-Host: b.example\r\n",
         "X-Forwarded-Port: 8443\r\n",
         "Forwarded: for=a;host=c.example\r\n",
-        "Forwarded: for=a;proto=https\r\n",
+        "Forwarded: for=a;host=d.example;proto=https\r\n",
     ];
     for fields in kinds {
         ask(fields, Some(fields));
@@ -257,6 +257,9 @@ fn response_is_for_the_protocol_and_host_that_its_next_hop_was_told() {
         assert!(response.is_hit(), "{fields}");
         assert_eq!(response.text(), "plain", "{fields}");
     }
+    // the next hop is told the same in both families
+    let https = "X-Forwarded-Proto: https\r\n";
+    assert_eq!(ask("Forwarded: for=a;proto=https\r\n", None), https);
     for plain in [
         "X-Forwarded-Proto: http\r\nX-Forwarded-Host: A.example\r\n",
         // of several the last is sent, which the trusted proxy has written
