@@ -35,16 +35,14 @@ pub mod filter;
 pub mod flow;
 pub mod hand_off;
 pub mod http;
-mod idle_priority;
 mod local_address;
 pub mod next_hops;
 pub mod resolver;
-mod thread_time;
+mod thread;
 pub mod tunnel;
 pub mod workers;
 
 pub use deadline::{Deadline, Party};
 pub use descriptors::{raise_descriptor_limit, room_for_a_request};
-pub use idle_priority::run_when_idle;
 pub use local_address::is_local;
-pub use thread_time::thread_time;
+pub use thread::{run_when_idle, thread_time};

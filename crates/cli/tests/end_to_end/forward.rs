@@ -1,5 +1,7 @@
 //! A forward proxy between clients and nginx: messages, versions, connections.
 
+mod tunnel;
+
 use crate::support::{Config, Curl, Nginx, RawClient, Weir};
 use std::collections::BTreeSet;
 

@@ -20,4 +20,3 @@ mod kinds;
 mod lifecycle;
 mod names;
 mod operate;
-mod tunnel;
