@@ -15,6 +15,7 @@ pub type Need = (&'static str, &'static str);
 const KNOWN: &[Need] = &[
     ("nginx", "nginx"),
     ("curl", "curl"),
+    ("openssl", "openssl"),
     ("git", "git"),
     ("mkfs.ext4", "e2fsprogs"),
     ("fsfreeze", "util-linux"),

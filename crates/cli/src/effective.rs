@@ -5,8 +5,8 @@ use crate::file::Document;
 use crate::messages::{Failure, tell};
 use crate::serve::flags::ServeFlags;
 use std::net::SocketAddr;
-use weir_proxy::check_modules;
 use weir_proxy::config::{Config, Directory, Disk, Invalid, Listener, Mistakes, Mode, Route};
+use weir_proxy::{certificate_warnings, check_certificates, check_modules};
 
 /// Reads the file the flags name, if any, and applies the flags. A reload is the same call again.
 ///
@@ -42,6 +42,7 @@ pub(crate) fn load_for_this_machine(flags: &ServeFlags) -> Result<Config, Failur
 /// What a valid config is probably not meant to be, a line or two each.
 fn warnings(config: &Config, flags: &ServeFlags) -> Vec<String> {
     let mut found = config.warnings();
+    found.extend(certificate_warnings(config));
     let is_default_disk = config.disk.enabled && config.disk.directories.is_empty();
     if found.is_empty() && !is_default_disk {
         return Vec::new();
@@ -74,6 +75,7 @@ pub(crate) fn load_with_warnings(flags: &ServeFlags) -> Result<(Config, Vec<Stri
     let mut all = Vec::new();
     let config = load_checked(flags, |config| {
         let checked = and_then(config.mistakes(), || weir_proxy::check_machine(config));
+        let checked = and_then(checked, || check_certificates(config));
         and_then(checked, || {
             all = weir_proxy::module_warnings(config, &crate::serve::kinds::kinds())?;
             Ok(())
@@ -86,7 +88,8 @@ pub(crate) fn load_with_warnings(flags: &ServeFlags) -> Result<(Config, Vec<Stri
 
 /// Refuses what no machine could run, modules that cannot be loaded among it.
 fn validate(config: &Config) -> Mistakes {
-    and_then(config.mistakes(), || {
+    let checked = and_then(config.mistakes(), || check_certificates(config));
+    and_then(checked, || {
         check_modules(config, &crate::serve::kinds::kinds())
     })
 }
@@ -188,6 +191,7 @@ fn listeners(config: &Config, flags: &ServeFlags) -> Result<Option<Vec<Listener>
             address,
             mode: mode.into(),
             name: config.listeners.get(index).and_then(|it| it.name.clone()),
+            tls: None,
         };
         Some(addresses.iter().enumerate().map(listener).collect())
     };

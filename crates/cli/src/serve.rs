@@ -196,10 +196,8 @@ fn config_text(config: &Config) -> String {
 fn announcement(config: &Config, started: &BoundAddresses) -> String {
     let mut lines = format!("weir {} is ready\n", env!("CARGO_PKG_VERSION"));
     for listener in &started.listeners {
-        lines.push_str(&format!(
-            "  {:8} http://{}\n",
-            listener.mode, listener.address
-        ));
+        let (mode, scheme) = (listener.mode, scheme_of(listener));
+        lines.push_str(&format!("  {mode:8} {scheme}://{}\n", listener.address));
     }
     if let Some(clients) = clients::description(&config.access, &started.listeners) {
         lines.push_str(&format!("  clients  {clients}\n"));
@@ -250,13 +248,31 @@ fn announcement(config: &Config, started: &BoundAddresses) -> String {
     lines
 }
 
+/// The scheme of URLs of a listener.
+fn scheme_of(listener: &Listener) -> &'static str {
+    match listener.tls {
+        None => "http",
+        Some(_) => "https",
+    }
+}
+
 /// Prints the head of a response, in which Cache-Status shows what happened; the second time it may
 /// be a hit.
 fn curl_line(config: &Config, listener: &Listener) -> String {
     let address = reachable(listener.address);
     match (listener.mode, config.routes.first()) {
         (ListenerKind::Forward, _) => {
-            format!("curl -sD- -o /dev/null -x http://{address} http://example.com/")
+            let scheme = scheme_of(listener);
+            format!("curl -sD- -o /dev/null -x {scheme}://{address} http://example.com/")
+        }
+        (ListenerKind::Gateway, route) if listener.tls.is_some() => {
+            let (host, path) = match route {
+                Some(route) => (route.host.as_ref(), route.path.to_string()),
+                None => (None, "/".to_owned()),
+            };
+            let host = host.map_or_else(|| "example.com".to_owned(), ToString::to_string);
+            let host = host.replace('*', "www");
+            format!("curl -sD- -o /dev/null --connect-to ::{address} https://{host}{path}")
         }
         (ListenerKind::Gateway, None) => format!("curl -sD- -o /dev/null http://{address}/"),
         (ListenerKind::Gateway, Some(route)) => {

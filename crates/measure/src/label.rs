@@ -465,6 +465,32 @@ labels! {
         Often = "often",
     }
 
+    /// How the TLS handshake with a client ended.
+    TlsHandshakeEnd {
+        /// With new keys, for which the server has signed.
+        Full = "full",
+        /// With those of an earlier session.
+        Resumed = "resumed",
+        /// The client has begun with HTTP in clear.
+        Http = "http",
+        /// The client has closed or broken the connection.
+        Disconnected = "disconnected",
+        /// It was not complete in time.
+        Timeout = "timeout",
+        /// It was the oldest when there were as many as are allowed.
+        Displaced = "displaced",
+        /// The client has sent more than is read for a handshake.
+        TooLarge = "too-large",
+        /// The client has refused the certificate, or something else, with an alert.
+        Alert = "alert",
+        /// The two have no version, cipher suite or protocol in common.
+        Incompatible = "incompatible",
+        /// The client can verify none of the certificates.
+        NoCertificate = "no-certificate",
+        /// What the client has sent is not as the protocol has it.
+        Failed = "failed",
+    }
+
     /// Why a request waited for a next-hop connection: the words of the connection policy, and one
     /// of the driver's own.
     WaitReason {

@@ -44,7 +44,7 @@ pub use label::{
     Aborted, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome,
     Joined, Label, LoginOutcome, Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason,
     PeerRefusal, ReloadOutcome, RequestPhase, Reuse, RouteChoice, RuleDeviation, Source,
-    StatusClass, Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
+    StatusClass, Supply, TlsHandshakeEnd, Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 pub use merge::Merge;
 pub use metric::{Family, Kind, LabelSet, Metric, SLOTS};

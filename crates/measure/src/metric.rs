@@ -8,7 +8,7 @@ use crate::label::{
     Aborted, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome,
     Joined, Label, LoginOutcome, Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason,
     PeerRefusal, ReloadOutcome, RequestPhase, Reuse, RouteChoice, RuleDeviation, StatusClass,
-    Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
+    Supply, TlsHandshakeEnd, Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -142,6 +142,9 @@ table! {
     ClientsOpen, Gauge, "weir_client_connections_open", "connections";
     /// Most client connections open at once since the start.
     ClientsOpenMost, Gauge, "weir_client_connections_open_max", "connections";
+    /// TLS handshakes with clients, by how they ended; those of connections that carry requests
+    /// then are `full` and `resumed`.
+    TlsHandshakes(end: TlsHandshakeEnd), Counter, "weir_tls_handshakes_total", "handshakes";
     /// Requests that were the first on their client connection: as many connections carried any
     /// request at all.
     FirstRequests, Counter, "weir_client_first_requests_total", "requests";

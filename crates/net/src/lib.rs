@@ -6,18 +6,21 @@
 //! * [`next_hops`]: connections to next hops, resolved, checked, opened, waited for and reused. The
 //!   decisions are `weir_policy::connections`'; here they are carried out.
 //! * [`http`]: one request and its response on a connection, toward clients and next hops.
+//! * [`tls`]: HTTP streams and tunnels of clients under TLS.
 //! * [`tunnel`]: bytes both ways between two sockets.
 //! * [`flow`]: how many bytes the kernel holds on either side of a transfer.
 //! * [`hand_off`]: open connections that move to another machine.
 //! * [`resolver`]: names to addresses, on a thread of its own.
-//! * [`client`]: noticing that a client has disconnected.
+//! * [`client`]: the connection of a client, in clear or under TLS; noticing that it has
+//!   disconnected.
 //! * [`clock`] and [`Deadline`]: the time, and limits on waits.
 //!
 //! What is counted has its place in `weir_measure`; a failure is named as RFC 9209 names it.
 //!
 //! Deliberately absent: caching, routes and settings, and what the fields of a message mean. A
 //! program makes [`ConnectionRules`] and [`NetworkSettings`] from its own settings, and learns of
-//! the health of next hops by a [`ConnectObserver`]. TLS and HTTP/2 are not here yet.
+//! the health of next hops by a [`ConnectObserver`]. TLS toward next hops and HTTP/2 are not here
+//! yet.
 //!
 //! The example `relay` is a whole program: it accepts connections and relays their bytes to another
 //! address.
@@ -39,6 +42,7 @@ mod local_address;
 pub mod next_hops;
 pub mod resolver;
 mod thread;
+pub mod tls;
 pub mod tunnel;
 pub mod workers;
 

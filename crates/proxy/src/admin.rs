@@ -211,7 +211,8 @@ pub trait Control: Send + Sync {
     /// The process takes no new work and is about to end.
     fn is_draining(&self) -> bool;
 
-    /// Where the first forward listener is bound, if there is one.
+    /// Where the first forward listener without TLS is bound, if there is one: those with TLS have
+    /// certificates for names that are not known here.
     fn forward_address(&self) -> Option<SocketAddr>;
 
     /// Has this node of a cluster take no new targets, or take them again; `false` if it is in no
@@ -373,16 +374,16 @@ async fn healthz(State(control): Proxy) -> Response {
 /// admin interface was asked.
 async fn proxy_pac(State(control): Proxy, headers: HeaderMap) -> Response {
     let Some(address) = control.forward_address() else {
-        let why = "there is no forward listener".to_owned();
+        let why = "there is no forward listener without TLS".to_owned();
         return text(StatusCode::NOT_FOUND, why + "\n");
     };
     let own = Authority::parse(&address.to_string()).ok();
     let asked = headers.get(header::HOST).map(HeaderValue::as_bytes);
     let host = own.and_then(|own| match address.ip().is_unspecified() {
         false => Some(own.host),
-        true => pac::authority_of(asked, &own).map(|(host, _)| host),
+        true => pac::authority_of(asked, &own, false).map(|(host, _)| host),
     });
-    match host.and_then(|host| pac::script(&host, address.port())) {
+    match host.and_then(|host| pac::script(&host, address.port(), false)) {
         Some(script) => of_type(StatusCode::OK, PAC_TYPE, script),
         None => text(
             StatusCode::BAD_REQUEST,

@@ -46,6 +46,7 @@ pub use server::run::{Describe, Options, Proxy, Reload, StartError};
 pub use server::signals::{Stopped, run_until_signalled};
 pub use settings::hierarchy::ParentReport;
 pub use settings::hooks::{Hook, HookFuture, Hooks};
+pub use settings::tls::{certificate_warnings, check_certificates};
 pub use weir_net::clock;
 pub use weir_net::raise_descriptor_limit;
 pub use worker::links::link_line;

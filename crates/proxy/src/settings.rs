@@ -6,6 +6,7 @@ pub(crate) mod hooks;
 pub(crate) mod login;
 pub(crate) mod logins;
 pub(crate) mod rule_counts;
+pub(crate) mod tls;
 
 use crate::cluster::report::CandidateReport;
 use crate::cluster::{Cluster, ClusterSecret, Membership};
@@ -23,6 +24,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tls::TlsServers;
 use weir_measure::live::NextHopRow;
 use weir_net::next_hops::ConnectionRules;
 use weir_net::next_hops::{HopKey, Links};
@@ -92,6 +94,8 @@ pub(crate) struct Settings {
     pub(crate) remembers_connections: bool,
     /// Next hops by the numbers that routes use.
     pub(crate) hops: Vec<HopKey>,
+    /// What listeners with TLS offer.
+    pub(crate) tls: TlsServers,
     /// Parents and siblings of forward proxies.
     pub(crate) hierarchy: Hierarchy,
     /// What happens to a fetch without readers.
@@ -156,6 +160,7 @@ impl Settings {
             remembers_connections: routes.remembers_connections(),
             routes: Mutex::new(routes),
             hops,
+            tls: TlsServers::default(),
             hierarchy: Hierarchy::new(&config, RandomState::new().hash_one(0_u8)),
             abort: compile_abort(&config.fetch, config.fetch.abort),
             read_ahead: config.fetch.read_ahead.0,

@@ -20,3 +20,4 @@ mod kinds;
 mod lifecycle;
 mod names;
 mod operate;
+mod tls;

@@ -251,11 +251,13 @@ impl LiveNode {
                     address: any,
                     mode: Mode::Gateway.into(),
                     name: None,
+                    tls: None,
                 },
                 Listener {
                     address: any,
                     mode: ListenerKind::Peer,
                     name: None,
+                    tls: None,
                 },
             ],
             routes: vec![Route {

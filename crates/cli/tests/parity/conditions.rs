@@ -64,6 +64,7 @@ impl Conditions {
                 address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
                 mode: Mode::Forward.into(),
                 name: None,
+                tls: None,
             }],
             ..Config::default()
         };

@@ -1,5 +1,6 @@
 //! A config file in the making.
 
+use super::Issued;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -9,7 +10,7 @@ use std::net::SocketAddr;
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     keys: BTreeMap<String, String>,
-    listeners: Vec<(String, &'static str)>,
+    listeners: Vec<(String, &'static str, String)>,
     routes: Vec<String>,
     modules: Vec<String>,
     parents: Vec<String>,
@@ -58,7 +59,25 @@ impl Config {
 
     /// Adds a listener.
     pub(crate) fn listener(mut self, address: &str, mode: &'static str) -> Self {
-        self.listeners.push((address.to_owned(), mode));
+        self.listeners
+            .push((address.to_owned(), mode, String::new()));
+        self
+    }
+
+    /// Gives the last listener these certificates.
+    pub(crate) fn tls(self, certificates: &[&Issued]) -> Self {
+        self.tls_with(certificates, "")
+    }
+
+    /// The same, with more of its `tls` table in TOML.
+    pub(crate) fn tls_with(mut self, certificates: &[&Issued], more: &str) -> Self {
+        let files = certificates.iter().map(|issued| {
+            let (chain, key) = (issued.chain.display(), issued.key.display());
+            format!("{{ chain = \"{chain}\", key = \"{key}\" }}")
+        });
+        let files = files.collect::<Vec<_>>().join(", ");
+        let (_, _, tls) = self.listeners.last_mut().expect("a listener");
+        *tls = format!("tls = {{ certificates = [{files}]{more} }}\n");
         self
     }
 
@@ -108,10 +127,10 @@ impl Config {
         for (key, value) in &self.keys {
             writeln!(text, "{key} = {value}").expect("a string takes everything");
         }
-        for (address, mode) in &self.listeners {
+        for (address, mode, tls) in &self.listeners {
             writeln!(
                 text,
-                "[[listener]]\naddress = \"{address}\"\nmode = \"{mode}\""
+                "[[listener]]\naddress = \"{address}\"\nmode = \"{mode}\"\n{tls}"
             )
             .expect("a string takes everything");
         }

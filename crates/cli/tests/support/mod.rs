@@ -10,6 +10,8 @@
     reason = "each test program uses its own part of this"
 )]
 
+#[path = "../../../net/tests/support/certificates.rs"]
+mod certificates;
 mod config;
 mod content;
 mod curl;
@@ -26,6 +28,7 @@ mod terminal;
 mod tmux;
 mod weir;
 
+pub(crate) use certificates::{Issued, KeyKind};
 pub(crate) use config::Config;
 pub(crate) use content::content;
 pub(crate) use curl::Curl;

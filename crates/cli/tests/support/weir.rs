@@ -242,7 +242,7 @@ impl Weir {
         for line in &self.said {
             let mut words = line.split_whitespace();
             let (kind, url) = (words.next(), words.next().unwrap_or_default());
-            let address = url.strip_prefix("http://").map(str::parse);
+            let address = url.split_once("://").map(|(_, address)| address.parse());
             match (kind, address) {
                 (Some("forward" | "gateway"), Some(Ok(address))) => self.listeners.push(address),
                 (Some("peer"), Some(Ok(address))) => self.peer_listeners.push(address),

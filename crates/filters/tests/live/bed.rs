@@ -66,6 +66,7 @@ impl Bed {
                 address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
                 mode: Mode::Gateway.into(),
                 name: None,
+                tls: None,
             }],
             routes: vec![Route {
                 next_hops: vec![

@@ -4,13 +4,13 @@ use super::http1::{Http1Content, Http1Response};
 use super::next_hop_stream::NextHopStream;
 use super::request_content::{self, RequestContent};
 use super::response_sender::ResponseSender;
+use crate::client::ClientSocket;
 use crate::deadline::Deadline;
 use crate::next_hops::{DistinctPeers, HopKey};
 use crate::tunnel::{self, Side, TunnelEnd, TunnelReport};
 use std::cell::Cell;
 use std::io;
 use std::time::Duration;
-use tokio::net::TcpStream;
 use weir_semantics::NamedFields;
 use weir_wire::{BodyLength, HeadLimits};
 
@@ -30,7 +30,7 @@ pub struct ClientStream<'c> {
 /// What a stream of an HTTP/1.1 connection is made from.
 pub struct Http1Client<'c> {
     /// The connection.
-    pub socket: &'c TcpStream,
+    pub socket: &'c ClientSocket,
     /// Bytes that were read behind the request head. What follows the content is left there.
     pub unread: &'c mut Vec<u8>,
     /// How long the content of the request is.
@@ -127,7 +127,14 @@ impl<'c> ClientStream<'c> {
             request_content::Kind::Http1(content) => {
                 let (socket, behind) = content.release();
                 let first = [head, surplus].concat();
-                tunnel::relay_over(socket, next_hop, (&behind, &first), idle_limit, drain).await
+                tunnel::relay_over(
+                    socket.into(),
+                    next_hop,
+                    (&behind, &first),
+                    idle_limit,
+                    drain,
+                )
+                .await
             }
             #[cfg(feature = "multiplexed-double")]
             request_content::Kind::Double(content) => {

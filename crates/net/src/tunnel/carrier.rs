@@ -2,8 +2,7 @@
 
 use std::io;
 
-use tokio::net::TcpStream;
-
+use super::End;
 #[cfg(target_os = "linux")]
 use super::pipe::Pipe;
 
@@ -13,7 +12,7 @@ const BUFFER_BYTES: usize = 16 << 10;
 /// How bytes are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Means {
-    /// By `splice`; by copying when no pipe is available.
+    /// By `splice`, between two sockets in clear; by copying when no pipe is available.
     #[cfg(target_os = "linux")]
     Splice,
     /// Through a buffer.
@@ -71,21 +70,21 @@ impl Carrier {
         }
     }
 
-    /// Takes bytes from `socket`, at most `most`. Only for an empty carrier.
-    pub(super) fn fill(&mut self, socket: &TcpStream, most: usize) -> io::Result<FillResult> {
+    /// Takes bytes from `end`, at most `most`. Only for an empty carrier.
+    pub(super) fn fill(&mut self, end: End<'_>, most: usize) -> io::Result<FillResult> {
         match self {
             #[cfg(target_os = "linux")]
-            Self::Pipe(pipe) => pipe.fill(socket, most),
-            Self::Buffer(buffer) => buffer.fill(socket, most),
+            Self::Pipe(pipe) => pipe.fill(end.tcp(), most),
+            Self::Buffer(buffer) => buffer.fill(end, most),
         }
     }
 
-    /// Gives bytes to `socket`; how many.
-    pub(super) fn drain(&mut self, socket: &TcpStream) -> io::Result<usize> {
+    /// Gives bytes to `end`; how many.
+    pub(super) fn drain(&mut self, end: End<'_>) -> io::Result<usize> {
         match self {
             #[cfg(target_os = "linux")]
-            Self::Pipe(pipe) => pipe.drain(socket),
-            Self::Buffer(buffer) => buffer.drain(socket),
+            Self::Pipe(pipe) => pipe.drain(end.tcp()),
+            Self::Buffer(buffer) => buffer.drain(end),
         }
     }
 }
@@ -105,9 +104,9 @@ impl Buffer {
         }
     }
 
-    fn fill(&mut self, socket: &TcpStream, most: usize) -> io::Result<FillResult> {
+    fn fill(&mut self, end: End<'_>, most: usize) -> io::Result<FillResult> {
         let most = most.min(self.bytes.len());
-        self.held = socket.try_read(&mut self.bytes[..most])?;
+        self.held = end.try_read(&mut self.bytes[..most])?;
         self.sent = 0;
         Ok(if self.held == 0 {
             FillResult::End
@@ -116,8 +115,8 @@ impl Buffer {
         })
     }
 
-    fn drain(&mut self, socket: &TcpStream) -> io::Result<usize> {
-        let bytes = socket.try_write(&self.bytes[self.sent..self.held])?;
+    fn drain(&mut self, end: End<'_>) -> io::Result<usize> {
+        let bytes = end.try_write(&self.bytes[self.sent..self.held])?;
         self.sent += bytes;
         Ok(bytes)
     }

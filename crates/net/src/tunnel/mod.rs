@@ -4,7 +4,7 @@
 //! On Linux the bytes move by `splice` through a pipe and are never copied into this process. The
 //! pipe is borrowed from the thread's pool only while bytes are in flight: an idle tunnel is two
 //! sockets and a timer, and so is one that waits for the link of its next hop. Where `splice` is
-//! refused, a bounded buffer does the same.
+//! refused, and where the client's connection is under TLS, a bounded buffer does the same.
 //!
 //! Each direction ends by itself: after the end of one side and the last of its bytes, the other
 //! side's sending half is closed. An error never becomes a clean end: the other side is reset, as
@@ -14,6 +14,7 @@
 //! head.
 
 mod carrier;
+mod end;
 mod open;
 #[cfg(target_os = "linux")]
 mod pipe;
@@ -33,6 +34,7 @@ use crate::next_hops::ConnectionLink;
 pub use open::{open, reserve};
 
 use carrier::Means;
+pub(crate) use end::End;
 use pump::{Fault, Pump};
 
 /// The two ends of a tunnel.
@@ -98,12 +100,12 @@ pub async fn relay(
 ) -> TunnelReport {
     let next_hop = NextHopEnd::unmetered(next_hop);
     let firsts = (to_next_hop_first, to_client_first);
-    relay_over(client, next_hop, firsts, idle_limit, drain).await
+    relay_over(End::Clear(client), next_hop, firsts, idle_limit, drain).await
 }
 
 /// [`relay`] over the link of the next hop.
 pub(crate) async fn relay_over(
-    client: &TcpStream,
+    client: End<'_>,
     next_hop: NextHopEnd<'_>,
     (to_next_hop, to_client): (&[u8], &[u8]),
     idle_limit: Duration,
@@ -113,7 +115,11 @@ pub(crate) async fn relay_over(
         to_next_hop,
         to_client,
     };
-    relay_by(Means::best(), client, next_hop, firsts, idle_limit, drain).await
+    let means = match client.is_tls() {
+        true => Means::Copy,
+        false => Means::best(),
+    };
+    relay_by(means, client, next_hop, firsts, idle_limit, drain).await
 }
 
 /// The next hop's end of a tunnel.
@@ -137,7 +143,7 @@ struct Firsts<'a> {
 
 async fn relay_by(
     means: Means,
-    client: &TcpStream,
+    client: End<'_>,
     next_hop: NextHopEnd<'_>,
     firsts: Firsts<'_>,
     idle_limit: Duration,
@@ -149,7 +155,7 @@ async fn relay_by(
         Some((reads, writes)) => (reads.map(|reads| reads.usage), writes),
         None => (None, None),
     };
-    let next_hop = socket;
+    let next_hop = End::Clear(socket);
     let outbound = Pump {
         from: (client, Side::Client),
         to: (next_hop, Side::NextHop),
@@ -183,7 +189,7 @@ async fn relay_by(
             client
         };
         // a socket that refuses is as closed as it can be
-        let _reset = other.set_zero_linger();
+        let _reset = other.tcp().set_zero_linger();
     }
     TunnelReport {
         to_client_bytes: activity.to_client_bytes.get(),

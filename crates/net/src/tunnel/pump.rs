@@ -4,19 +4,16 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
 
-use rustix::net::{Shutdown, shutdown};
-use tokio::net::TcpStream;
-
 use super::carrier::{Carrier, FillResult, Means};
-use super::{Activity, Side};
+use super::{Activity, End, Side};
 use crate::next_hops::LinkUse;
 
 /// Rounds (each at most a pipe full, 64 KiB) before the other tasks of the thread get their turn.
 const ROUNDS_MAX: u32 = 16;
 
 pub(super) struct Pump<'a> {
-    pub(super) from: (&'a TcpStream, Side),
-    pub(super) to: (&'a TcpStream, Side),
+    pub(super) from: (End<'a>, Side),
+    pub(super) to: (End<'a>, Side),
     pub(super) first: &'a [u8],
     pub(super) activity: &'a Activity,
     pub(super) moved: &'a Cell<u64>,
@@ -52,8 +49,8 @@ impl Pump<'_> {
                 }
                 Burst::SpliceRefused => means = Means::Copy,
                 Burst::Ended => {
-                    return shutdown(self.to.0, Shutdown::Write)
-                        .or_else(|errno| self.already_gone(errno));
+                    let closed = self.to.0.close().await;
+                    return closed.or_else(|error| self.already_gone(&error));
                 }
             }
         }
@@ -163,11 +160,11 @@ impl Pump<'_> {
     }
 
     /// Shutting down a half that is closed already is no failure.
-    fn already_gone(&self, errno: rustix::io::Errno) -> Result<(), Fault> {
-        if errno == rustix::io::Errno::NOTCONN {
+    fn already_gone(&self, error: &io::Error) -> Result<(), Fault> {
+        if error.kind() == io::ErrorKind::NotConnected {
             Ok(())
         } else {
-            Err(self.cannot_write(&errno.into()))
+            Err(self.cannot_write(error))
         }
     }
 }

@@ -59,7 +59,7 @@ impl Setup {
         let tunnel = async move {
             relay_by(
                 means,
-                &near.0,
+                End::Clear(&near.0),
                 NextHopEnd::unmetered(&near.1),
                 firsts,
                 idle_limit,
@@ -194,7 +194,7 @@ async fn bytes_read_before_the_tunnel_are_sent_first_to_their_receiver() {
         let tunnel = async move {
             relay_by(
                 means,
-                &near.0,
+                End::Clear(&near.0),
                 NextHopEnd::unmetered(&near.1),
                 firsts,
                 LONG,
@@ -370,7 +370,15 @@ async fn tunnel_that_waits_for_its_link_is_not_idle_and_holds_no_pipe() {
                 socket: &near.1,
                 link: Some(&mut link),
             };
-            relay_by(means, &near.0, next_hop, firsts, limit, pending()).await
+            relay_by(
+                means,
+                End::Clear(&near.0),
+                next_hop,
+                firsts,
+                limit,
+                pending(),
+            )
+            .await
         };
         let mut tunnel = pin!(tunnel);
         let sent = pattern(7, 200_000);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_measure::Metric;
 use weir_policy::Digest;
-use weir_semantics::{Authority, Method, Scheme, Target, canonical_target, lines_named};
+use weir_semantics::{Authority, Method, Target, canonical_target, lines_named};
 use weir_store::{Purge, StoredResponse};
 use weir_wire::{LineBuffer, ResponseHead};
 
@@ -140,17 +140,18 @@ fn target_of_reference(
     {
         reference
     } else if reference.starts_with("//") {
-        resolved = format!("http:{reference}");
+        resolved = format!("{}:{reference}", exchange.request.scheme.as_str());
         &resolved
     } else {
         resolved = resolve_relative(exchange, reference);
         &resolved
     };
+    let scheme = exchange.request.scheme;
     let (target, _): (Target<'_>, _) =
-        canonical_target(Method::Get, raw, &[], false, &default, Scheme::Http).ok()?;
+        canonical_target(Method::Get, raw, &[], false, &default, scheme).ok()?;
     let same_origin = target.host == exchange.request.host
         && target.port == exchange.request.port
-        && target.scheme == Scheme::Http;
+        && target.scheme == scheme;
     // a relative one has the path of the request before it
     let is_short = target.path_and_query.len() <= NAMED_URL_BYTES_MAX;
     (same_origin && is_short).then(|| {
@@ -159,7 +160,7 @@ fn target_of_reference(
         let keys = keys_of(rules, exchange.request.mode, &target, secret);
         let is_told = exchange.settings.config.cluster.exists();
         let url = is_told.then(|| {
-            let mut url = b"http://".to_vec();
+            let mut url = format!("{}://", scheme.as_str()).into_bytes();
             target.write_authority(&mut url);
             url.extend_from_slice(target.path_and_query.as_bytes());
             String::from_utf8_lossy(&url).into_owned()

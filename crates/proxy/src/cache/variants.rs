@@ -131,6 +131,8 @@ fn change(exchange: &mut RequestState, fields: &[FieldLine<'_>]) -> bool {
         settings: &settings,
         mode: listener.mode,
         default: &listener.default,
+        scheme: listener.scheme,
+        tls: None,
         client: None,
     };
     let head = before.head(fields);

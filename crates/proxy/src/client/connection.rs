@@ -21,16 +21,15 @@ use crate::worker::core::Worker;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::ReadBuf;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use weir_measure::Metric;
 use weir_net::Deadline;
+use weir_net::client::ClientSocket;
 use weir_net::http::{ClientStream, Http1Client};
 use weir_net::next_hops;
 use weir_net::next_hops::DistinctPeers;
@@ -50,7 +49,7 @@ const LINGER: Duration = Duration::from_secs(2);
 pub(crate) struct ClientConnection {
     /// Given back before the connection is closed.
     _place: ClientPlace,
-    stream: TcpStream,
+    stream: ClientSocket,
     peer: SocketAddr,
     /// Which connection it is, of all that the process had.
     number: u64,
@@ -86,6 +85,30 @@ pub(crate) struct ClientConnection {
     handed: Option<Rc<NodeConnection>>,
 }
 
+/// A connection that is to be served.
+pub(crate) struct AcceptedClient {
+    /// The connection.
+    pub(crate) stream: ClientSocket,
+    /// The client's address.
+    pub(crate) peer: SocketAddr,
+    /// The listener that accepted it.
+    pub(crate) listener: Rc<ListenerFacts>,
+    /// Its place among the client connections.
+    pub(crate) place: ClientPlace,
+}
+
+impl From<Accepted<ListenerFacts>> for AcceptedClient {
+    /// A connection in clear.
+    fn from(accepted: Accepted<ListenerFacts>) -> Self {
+        Self {
+            stream: ClientSocket::Clear(accepted.stream),
+            peer: accepted.peer,
+            listener: accepted.listener,
+            place: accepted.place,
+        }
+    }
+}
+
 /// Why the fast loop stopped.
 pub(crate) enum Turn {
     /// The connection is done.
@@ -99,7 +122,7 @@ pub(crate) enum Turn {
 /// Serves a connection until it ends. The client is made before the future is, which so holds it
 /// once: an async function would keep its arguments beside it.
 pub(crate) fn serve(
-    accepted: Accepted<ListenerFacts>,
+    accepted: AcceptedClient,
     worker: Rc<Worker>,
     handed: Option<Rc<NodeConnection>>,
 ) -> impl Future<Output = ()> {
@@ -168,7 +191,8 @@ impl ClientConnection {
     /// Hands the connection over to the node that answers the request; `false` if it stays.
     async fn hand_over(&self, exchange: &mut RequestState, head: &[u8]) -> bool {
         let read = [head, &self.unread].concat();
-        hand_off::hand_over(exchange, self.handed.as_deref(), &self.stream, &read).await
+        let socket = self.stream.tcp();
+        hand_off::hand_over(exchange, self.handed.as_deref(), socket, &read).await
     }
 
     /// Carries out an exchange; `true` if the connection may be used further.
@@ -232,7 +256,10 @@ impl ClientConnection {
                 match self.poll_read_more(cx) {
                     Poll::Pending => return self.poll_idle(cx),
                     Poll::Ready(true) => {}
-                    Poll::Ready(false) => return Poll::Ready(Turn::Close),
+                    Poll::Ready(false) => {
+                        self.stream.announce_end();
+                        return Poll::Ready(Turn::Close);
+                    }
                 }
             } else {
                 let unread = std::mem::take(&mut self.unread);
@@ -247,7 +274,7 @@ impl ClientConnection {
         let worker = Rc::clone(&self.worker);
         let mut scratch = worker.scratch();
         let mut buffer = ReadBuf::new(&mut scratch);
-        let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer));
+        let read = ready!(self.stream.poll_read(cx, &mut buffer));
         let bytes = buffer.filled();
         if read.is_err() || bytes.is_empty() {
             return Poll::Ready(false);
@@ -397,7 +424,7 @@ impl ClientConnection {
             .add(Metric::BytesToClients, bytes.len() as u64);
         let mut written = 0;
         if self.outgoing.is_empty() {
-            match Pin::new(&mut self.stream).poll_write(cx, bytes) {
+            match self.stream.poll_write(cx, bytes) {
                 Poll::Ready(Ok(count)) => written = count,
                 Poll::Ready(Err(_)) => {
                     self.closing = true;
@@ -428,7 +455,9 @@ impl ClientConnection {
         let idle = self.unread.is_empty();
         // a request that the kernel has received already is served: the reactor reports it in a
         // moment
-        if idle && self.worker.shared.is_draining() && next_hops::is_quiet(&self.stream) {
+        let is_quiet = || !self.stream.has_received() && next_hops::is_quiet(self.stream.tcp());
+        if idle && self.worker.shared.is_draining() && is_quiet() {
+            self.stream.announce_end();
             return Poll::Ready(Turn::Close);
         }
         self.worker
@@ -453,6 +482,8 @@ impl ClientConnection {
             );
             self.closing = true;
             self.send(&out, cx);
+        } else {
+            self.stream.announce_end();
         }
         Poll::Ready(Turn::Close)
     }
@@ -463,10 +494,7 @@ impl ClientConnection {
         let limits = self.worker.settings();
         let mut left = limits.config.limits.request_body_drain.as_usize();
         let drained = tokio::time::timeout(LINGER, async {
-            if poll_fn(|cx| Pin::new(&mut self.stream).poll_shutdown(cx))
-                .await
-                .is_err()
-            {
+            if poll_fn(|cx| self.stream.poll_shutdown(cx)).await.is_err() {
                 return;
             }
             while left > 0 {
@@ -484,7 +512,7 @@ impl ClientConnection {
     fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
         let mut scratch = self.worker.scratch();
         let mut buffer = ReadBuf::new(&mut scratch);
-        match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {
+        match ready!(self.stream.poll_read(cx, &mut buffer)) {
             Ok(()) => Poll::Ready(buffer.filled().len()),
             Err(_) => Poll::Ready(0),
         }

@@ -161,6 +161,8 @@ impl Receiver<'_> {
             settings: self.settings,
             mode: listener.mode,
             default: &listener.default,
+            scheme: listener.scheme,
+            tls: listener.tls.as_deref(),
             client: (listener.peers != ForPeers::Member).then(|| peer.ip()),
         };
         ReceivedRequest::judge(head, &rules)

@@ -7,4 +7,5 @@ pub(crate) mod hand_off;
 pub(crate) mod outgoing;
 pub(crate) mod peer_listener;
 pub(crate) mod service;
+mod tls;
 mod with_modules;

@@ -3,10 +3,8 @@
 //! Empty most of the time: what the kernel takes at once never gets here.
 
 use std::io;
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::AsyncWrite;
-use tokio::net::TcpStream;
+use weir_net::client::ClientSocket;
 
 /// Bytes waiting for the client.
 #[derive(Debug, Default)]
@@ -29,12 +27,12 @@ impl Outgoing {
     /// at once.
     pub(crate) fn poll_send(
         &mut self,
-        stream: &mut TcpStream,
+        stream: &mut ClientSocket,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         while !self.is_empty() {
             let waiting = &self.bytes[self.sent..];
-            match ready!(Pin::new(&mut *stream).poll_write(cx, waiting))? {
+            match ready!(stream.poll_write(cx, waiting))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 written => self.sent += written,
             }

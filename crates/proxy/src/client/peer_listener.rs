@@ -63,6 +63,9 @@ impl PeerListener {
         let default = Authority::parse("localhost").expect("a host");
         let of_modes = [Mode::Forward, Mode::Gateway].map(|mode| {
             Rc::new(ListenerFacts {
+                scheme: Scheme::Http,
+                tls: None,
+                tls_address: None,
                 is_handed_over: false,
                 mode,
                 default,

@@ -1,21 +1,58 @@
 //! The proxy as the service that the workers of the network run.
 
-use crate::client::connection;
+use crate::client::{connection, tls};
 use crate::exchange::next_hop::keep_ready;
 use crate::log::client::ListenerFacts;
 use crate::worker::core::Worker;
+use pin_project_lite::pin_project;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 use weir_net::workers::{Accepted, Service};
 
 /// Unused memory is given back each so many seconds: it takes the allocator about as long as a hit
 /// for each mebibyte in use.
 const GIVE_BACK_S: u32 = 5;
 
+pin_project! {
+    /// A connection that is served.
+    #[project = ServingProjection]
+    enum Serving<F> {
+        /// In clear.
+        Clear {
+            #[pin]
+            connection: F,
+        },
+        /// Of a listener with TLS; boxed, so that connections in clear are no larger for it.
+        Tls {
+            connection: Pin<Box<dyn Future<Output = ()>>>,
+        },
+    }
+}
+
+impl<F: Future<Output = ()>> Future for Serving<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match self.project() {
+            ServingProjection::Clear { connection } => connection.poll(cx),
+            ServingProjection::Tls { connection } => connection.as_mut().poll(cx),
+        }
+    }
+}
+
 impl Service for Worker {
     type Listener = ListenerFacts;
 
     fn serve(self: Rc<Self>, client: Accepted<ListenerFacts>) -> impl Future<Output = ()> {
-        connection::serve(client, self, None)
+        match client.listener.is_tls() {
+            false => Serving::Clear {
+                connection: connection::serve(client.into(), self, None),
+            },
+            true => Serving::Tls {
+                connection: Box::pin(tls::serve(client, self)),
+            },
+        }
     }
 
     fn tick(&self) {

@@ -17,6 +17,13 @@ table! {
         /// attack can hold a connection. A head fits into one packet; 10 s are enough for a bad
         /// mobile link.
         request_head: Span = Span::from_secs(10), from WAIT_MIN, to WAIT_MAX;
+        /// Time for the whole TLS handshake of a client, from when its connection was accepted. A
+        /// handshake is two round trips, or three; 10 s are enough for a bad mobile link.
+        tls_handshake: Span = Span::from_secs(10), from WAIT_MIN, to WAIT_MAX;
+        /// TLS handshakes under way at once, of each worker. When there are as many, the oldest is
+        /// ended for a new one: a client that goes on with its handshake is done in two round
+        /// trips, and those that hold one open are the oldest.
+        tls_handshakes_max: u32 = 1000, from 1, to CONNECTIONS_MAX;
         /// Time to open a connection to one address of a next hop. Two repeated SYNs (after 1 s and
         /// 3 s) fit into 5 s.
         connect: Span = Span::from_secs(5), from WAIT_MIN, to WAIT_MAX;

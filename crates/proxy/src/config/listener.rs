@@ -1,5 +1,7 @@
 //! Addresses that clients connect to, and what a listener is to them.
 
+pub(super) mod tls;
+
 use crate::config::setting::Setting;
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::mistakes::Mistakes;
@@ -7,7 +9,9 @@ use crate::config::values::name::Names;
 use crate::config::values::text::{Form, choice};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
+use tls::ListenerTls;
 use weir_extend::ListenerMode;
+use weir_semantics::Scheme;
 
 /// One `[[listener]]` table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,11 +26,33 @@ pub struct Listener {
     /// What rules and the access log call it; absent for its address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// TLS; absent: requests come in clear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<ListenerTls>,
 }
 
 impl Listener {
+    /// Whether it is the listener that `other` is, perhaps with other certificates: it stays open
+    /// when the one takes the place of the other.
+    pub(crate) fn is_same_place(&self, other: &Self) -> bool {
+        let certificates_aside = |listener: &Self| Self {
+            tls: None,
+            ..listener.clone()
+        };
+        self.tls.is_some() == other.tls.is_some()
+            && certificates_aside(self) == certificates_aside(other)
+    }
+
+    /// The scheme of requests that name none.
+    pub(crate) fn scheme(&self) -> Scheme {
+        match (self.mode, &self.tls) {
+            (ListenerKind::Gateway, Some(_)) => Scheme::Https,
+            _ => Scheme::Http,
+        }
+    }
+
     pub(super) fn settings() -> Vec<Setting> {
-        vec![
+        let mut settings = vec![
             Setting::new::<SocketAddr>(
                 "listener[].address",
                 &[
@@ -49,7 +75,9 @@ impl Listener {
                     "What `rule[].listener` and the access log call the listener, each name once; without it, rules name its address.",
                 ],
             ),
-        ]
+        ];
+        settings.extend(tls::settings());
+        settings
     }
 }
 
@@ -69,6 +97,7 @@ impl Default for Listener {
             address: SocketAddr::from(([127, 0, 0, 1], 3128)),
             mode: ListenerKind::Forward,
             name: None,
+            tls: None,
         }
     }
 }
@@ -150,6 +179,9 @@ pub(super) fn check(listeners: &[Listener], admin: Option<SocketAddr>, mistakes:
             let key = format!("listener[{index}].name");
             mistakes.note(names.add(&key, name).and_then(|()| check_name(key, name)));
         }
+        if let Some(tls) = &listener.tls {
+            mistakes.note(check_tls(listeners, index, tls));
+        }
     }
 }
 
@@ -190,6 +222,31 @@ fn check_address(
         ));
     }
     Ok(())
+}
+
+/// Refuses TLS that makes no sense on the listener with this index.
+fn check_tls(listeners: &[Listener], index: usize, tls: &ListenerTls) -> Result<(), Invalid> {
+    let listener = &listeners[index];
+    if listener.mode == ListenerKind::Peer {
+        return Err(Invalid::new(
+            format!("listener[{index}].tls"),
+            "members of a cluster speak no TLS with each other",
+            "remove the `tls` table; `cluster.secret_file` has members prove what they say",
+        ));
+    }
+    // both would be the same to a reload
+    let is_other = |other: &&Listener| other.tls.is_some() && other.address == listener.address;
+    if listeners[..index].iter().any(|other| is_other(&other)) {
+        return Err(Invalid::new(
+            format!("listener[{index}].address"),
+            format!(
+                "two listeners with TLS have the address {}",
+                listener.address
+            ),
+            "give each a port of its own",
+        ));
+    }
+    tls::check(index, tls)
 }
 
 /// Whether binding one address makes binding the other fail. Port 0 never clashes.

@@ -31,6 +31,7 @@ pub use disk::{Admission, Directory, Disk, Scrub, Verify};
 pub use dns::Dns;
 pub use fetch::Fetch;
 pub use limits::Limits;
+pub use listener::tls::{CertificateFiles, ListenerTls, TlsVersion};
 pub use listener::{Listener, ListenerKind, Mode};
 pub use log::{Log, LogClients, LogFormat, LogQueries, LogTarget};
 pub use module::Module;

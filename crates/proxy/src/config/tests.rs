@@ -15,6 +15,7 @@ fn listener(address: &str, mode: Mode) -> Listener {
         address: address.parse().unwrap(),
         mode: mode.into(),
         name: None,
+        tls: None,
     }
 }
 

@@ -123,7 +123,12 @@ pub(crate) async fn request_received(
         HookResult::Continue | HookResult::SourceEnded => {
             let target = match request.form {
                 Form::Authority => head.authority().to_owned(),
-                Form::Absolute => format!("http://{}{}", head.authority(), head.path_and_query()),
+                Form::Absolute => format!(
+                    "{}://{}{}",
+                    request.scheme.as_str(),
+                    head.authority(),
+                    head.path_and_query()
+                ),
                 Form::Origin | Form::Asterisk => head.path_and_query().to_owned(),
             };
             let has_host = lines_named(&lines, "host").next().is_some();

@@ -50,6 +50,10 @@ impl JudgedRequest {
             return Err(FetchError::BadRequest);
         }
         let target = whole_target(method, &url).ok_or(FetchError::BadRequest)?;
+        // next hops are reached in clear alone
+        if target.scheme != Scheme::Http {
+            return Err(FetchError::BadRequest);
+        }
         let mut host = Vec::with_capacity(64);
         target.write_authority(&mut host);
         let mut head = begin_head(&token, target.path_and_query, &host);
@@ -106,12 +110,12 @@ pub(super) fn begin_head(method: &str, path: &str, host: &[u8]) -> Vec<u8> {
     head
 }
 
-/// The canonical target of an `http` URL (RFC 9110 §7.1).
+/// The canonical target of an `http` or `https` URL (RFC 9110 §7.1).
 pub(super) fn whole_target(method: Method, url: &str) -> Option<Target<'_>> {
     let nowhere = Authority::parse("localhost").ok()?;
     let target = canonical_target(method, url, &[], false, &nowhere, Scheme::Http);
     let (target, form) = target.ok()?;
-    (form == Form::Absolute && target.scheme == Scheme::Http).then_some(target)
+    (form == Form::Absolute).then_some(target)
 }
 
 /// The fields as the module may write them; without those that are for one connection, and Host.

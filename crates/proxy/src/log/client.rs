@@ -4,14 +4,22 @@ use crate::config::Mode;
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
+use weir_net::tls::server::ClientName;
 use weir_policy::route::ConnectionHops;
-use weir_semantics::Authority;
+use weir_semantics::{Authority, Scheme};
 
 /// What a listener gives its connections.
 #[derive(Clone, Debug)]
 pub(crate) struct ListenerFacts {
     /// Forward or gateway.
     pub(crate) mode: Mode,
+    /// The scheme of requests that name none: `https` of a gateway under TLS.
+    pub(crate) scheme: Scheme,
+    /// The address that it is configured with, if its connections are under TLS.
+    pub(crate) tls_address: Option<SocketAddr>,
+    /// What the client of this connection has called its host, of a gateway under TLS.
+    pub(crate) tls: Option<Arc<ClientName>>,
     /// Authority for HTTP/1.0 requests without Host.
     pub(crate) default: Authority,
     /// Whether its clients are other nodes of the cluster.
@@ -26,6 +34,11 @@ pub(crate) struct ListenerFacts {
 }
 
 impl ListenerFacts {
+    /// Whether its connections are under TLS.
+    pub(crate) const fn is_tls(&self) -> bool {
+        self.tls_address.is_some()
+    }
+
     /// The name that the operator has given it.
     pub(crate) fn given_name(&self) -> Option<&str> {
         self.name.as_deref().filter(|_| self.is_named)

@@ -25,7 +25,9 @@ pub(crate) struct Request {
     pub(crate) form: Form,
     /// The version that the client spoke.
     pub(crate) version: Version,
-    /// The host of the canonical target (RFC 9110 §7.1).
+    /// The scheme of the canonical target (RFC 9110 §7.1).
+    pub(crate) scheme: Scheme,
+    /// Its host.
     pub(crate) host: HostName,
     /// Its port.
     pub(crate) port: u16,
@@ -85,6 +87,7 @@ impl Request {
             method: received.method,
             form: received.form,
             version: received.version,
+            scheme: received.target.scheme,
             host: received.target.host,
             port: received.target.port,
             body: received.body,
@@ -104,8 +107,12 @@ impl Request {
             method: Method::parse(head.method),
             form: if is_own { Form::Origin } else { Form::Absolute },
             version: head.version,
+            scheme: listener.scheme,
             host: listener.default.host,
-            port: listener.default.port.unwrap_or(80),
+            port: listener
+                .default
+                .port
+                .unwrap_or(listener.scheme.default_port()),
             body: BodyLength::None,
             is_persistent: false,
             upgrade: false,
@@ -168,7 +175,7 @@ impl Request {
     /// The canonical target.
     pub(crate) fn target(&self) -> Target<'_> {
         Target {
-            scheme: Scheme::Http,
+            scheme: self.scheme,
             host: self.host,
             port: self.port,
             path_and_query: self.path_and_query(),
@@ -177,10 +184,11 @@ impl Request {
 
     /// The canonical target as a URI.
     pub(crate) fn target_uri(&self) -> String {
-        let (host, path) = (self.host.as_str(), self.path_and_query());
+        let (scheme, host) = (self.scheme.as_str(), self.host.as_str());
+        let path = self.path_and_query();
         match self.port {
-            80 => format!("http://{host}{path}"),
-            port => format!("http://{host}:{port}{path}"),
+            port if port == self.scheme.default_port() => format!("{scheme}://{host}{path}"),
+            port => format!("{scheme}://{host}:{port}{path}"),
         }
     }
 

@@ -9,6 +9,7 @@ use crate::request::answer::{Answer, AnswerReason};
 use crate::request::denied_client::denied_client;
 use crate::settings::Settings;
 use std::net::IpAddr;
+use weir_net::tls::server::ClientName;
 use weir_policy::{Digest, KeyHasher, Secret};
 use weir_semantics::{
     Authority, ConnectionOptions, Form, Method, ProxyError, RequestFacts, Scheme, Target,
@@ -40,6 +41,10 @@ pub(crate) struct JudgeRules<'a> {
     pub(crate) mode: Mode,
     /// The listener's own authority, for HTTP/1.0 requests without Host.
     pub(crate) default: &'a Authority,
+    /// The scheme of requests that name none.
+    pub(crate) scheme: Scheme,
+    /// What the client has called the host of a connection under TLS to a gateway.
+    pub(crate) tls: Option<&'a ClientName>,
     /// The client that is to be permitted to use this listener; `None` if none is judged: of
     /// requests of other nodes, and of those without a client.
     pub(crate) client: Option<IpAddr>,
@@ -76,7 +81,7 @@ impl<'a> ReceivedRequest<'a> {
             head.fields,
             http11,
             rules.default,
-            Scheme::Http,
+            rules.scheme,
         )
         .map_err(|error| Answer::bad_request(&error))?;
         check_form(method, form, &target, rules)?;
@@ -159,15 +164,7 @@ fn check_form(
             405,
             AnswerReason::denied("this is a gateway; CONNECT is for forward proxies"),
         )),
-        // requests here arrive on a connection that proves nothing of the host (RFC 9110 §7.4,
-        // §15.5.20)
-        (Mode::Gateway, Form::Absolute) if target.scheme == Scheme::Https => Err(Answer::closing(
-            421,
-            AnswerReason::new(
-                ProxyError::HttpRequestError,
-                "this listener has no TLS and does not answer for https:// URLs",
-            ),
-        )),
+        (Mode::Gateway, _) => check_misdirected(form, target, rules),
         (Mode::Forward, Form::Origin) => Err(Answer::closing(
             400,
             AnswerReason::bad(
@@ -183,6 +180,37 @@ fn check_form(
                 "https:// URLs are reached by CONNECT; this proxy does not open TLS itself",
             ),
         )),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a request to a gateway that its connection is not for (RFC 9110 §7.4, §15.5.20): of
+/// another scheme, or under TLS for a host that the client has not called and has not verified.
+/// Nodes of a cluster ask for what clients have asked them.
+#[inline]
+fn check_misdirected(
+    form: Form,
+    target: &Target<'_>,
+    rules: &JudgeRules<'_>,
+) -> Result<(), Answer> {
+    let misdirected = |text| {
+        let reason = AnswerReason::new(ProxyError::HttpRequestError, text);
+        Err(Answer::closing(421, reason))
+    };
+    if form == Form::Absolute && rules.client.is_some() && target.scheme != rules.scheme {
+        return match target.scheme {
+            Scheme::Https => {
+                misdirected("this listener has no TLS and does not answer for https:// URLs")
+            }
+            Scheme::Http => {
+                misdirected("this listener has TLS and does not answer for http:// URLs")
+            }
+        };
+    }
+    match rules.tls {
+        Some(name) if !name.permits(target.host.as_str()) => {
+            misdirected("the TLS connection was opened for another host than the request is for")
+        }
         _ => Ok(()),
     }
 }

@@ -5,16 +5,18 @@
 //! ask the DNS.
 
 use std::net::IpAddr;
-use weir_semantics::{Authority, HostName};
+use weir_semantics::{Authority, HostName, Scheme};
 
 /// Its media type.
 pub(crate) const PAC_TYPE: &str = "application/x-ns-proxy-autoconfig";
 /// Its path on forward listeners and on the admin address.
 pub(crate) const PAC_PATH: &str = "/proxy.pac";
 
-/// The script that has a client use the proxy at `host` and `port` for all hosts but its own ones:
-/// `localhost`, loopback addresses and names without a dot.
-pub(crate) fn script(host: &HostName, port: u16) -> Option<String> {
+/// The script that has a client use the proxy at `host` and `port`, by TLS if it `is_tls`, for all
+/// hosts but its own ones: `localhost`, loopback addresses and names without a dot.
+pub(crate) fn script(host: &HostName, port: u16, is_tls: bool) -> Option<String> {
+    // what clients speak to it
+    let spoken = if is_tls { "HTTPS" } else { "PROXY" };
     let host = host.as_str();
     // no other byte comes out of the parser; a quote here would be a script of the client
     let is_plain = |byte: u8| {
@@ -31,7 +33,7 @@ function FindProxyForURL(url, host) {{
   if (/(^|\\.)localhost$/.test(host)) return \"DIRECT\";
   if (/^127(\\.[0-9]+){{3}}$/.test(host)) return \"DIRECT\";
   if (/^(0*:)*:?0*1$/.test(host) || /^::ffff:127\\./.test(host)) return \"DIRECT\";
-  return \"PROXY {host}:{port}\";
+  return \"{spoken} {host}:{port}\";
 }}
 "
     ))
@@ -39,14 +41,20 @@ function FindProxyForURL(url, host) {{
 
 /// Host and port by which a client has reached the proxy: as its `Host` says, else `own`, the
 /// address of the listener. `None` if neither can be reached.
-pub(crate) fn authority_of(host: Option<&[u8]>, own: &Authority) -> Option<(HostName, u16)> {
+pub(crate) fn authority_of(
+    host: Option<&[u8]>,
+    own: &Authority,
+    is_tls: bool,
+) -> Option<(HostName, u16)> {
+    let usual = if is_tls { Scheme::Https } else { Scheme::Http };
+    let usual = usual.default_port();
     let sent = host.and_then(|host| str::from_utf8(host).ok());
     let sent = sent.filter(|host| !host.is_empty());
     match sent.map(Authority::parse) {
-        Some(Ok(authority)) => Some((authority.host, authority.port.unwrap_or(80))),
+        Some(Ok(authority)) => Some((authority.host, authority.port.unwrap_or(usual))),
         Some(Err(_)) => None,
         None if own.host.ip().is_some_and(|ip: IpAddr| ip.is_unspecified()) => None,
-        None => Some((own.host, own.port.unwrap_or(80))),
+        None => Some((own.host, own.port.unwrap_or(usual))),
     }
 }
 
@@ -59,8 +67,8 @@ mod tests {
         let own = Authority::parse("192.0.2.1:3128").expect("an address");
         let any = Authority::parse("0.0.0.0:3128").expect("an address");
         let check = |host: Option<&str>, own: &Authority, expected: Option<&str>| {
-            let found = authority_of(host.map(str::as_bytes), own);
-            let found = found.and_then(|(host, port)| script(&host, port));
+            let found = authority_of(host.map(str::as_bytes), own, false);
+            let found = found.and_then(|(host, port)| script(&host, port, false));
             let found = found.map(|script| {
                 let proxy = script.split("\"PROXY ").nth(1).expect("a proxy");
                 proxy.split('"').next().expect("a proxy").to_owned()
@@ -71,6 +79,9 @@ mod tests {
         check(Some("proxy.example"), &any, Some("proxy.example:80"));
         check(Some("[2001:db8::1]:3128"), &any, Some("[2001:db8::1]:3128"));
         check(None, &own, Some("192.0.2.1:3128"));
+        let tls = authority_of(Some(b"proxy.example"), &own, true);
+        let tls = tls.and_then(|(host, port)| script(&host, port, true));
+        assert!(tls.is_some_and(|script| script.contains("\"HTTPS proxy.example:443\"")));
         check(Some(""), &own, Some("192.0.2.1:3128"));
         check(None, &any, None);
         for hostile in [

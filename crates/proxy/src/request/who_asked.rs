@@ -59,7 +59,9 @@ impl<'a> WhoAsked<'a> {
         let made = made.iter().map(|(name, value)| FieldLine::new(name, value));
         let others = fields.iter().filter(|line| !self.replaces(line.name));
         let sent: Vec<FieldLine<'_>> = others.copied().chain(made).collect();
-        let variant = self.rules.variant(&sent, &self.authority())?;
+        let variant = self
+            .rules
+            .variant(&sent, &self.authority(), self.target.scheme)?;
         let mut hasher = KeyHasher::new(self.secret);
         hasher.part(&variant);
         Some(hasher.finish())
@@ -102,6 +104,7 @@ impl<'a> WhoAsked<'a> {
             client,
             identifier: identifier.as_deref().unwrap_or_default(),
             authority: &self.authority(),
+            scheme: self.target.scheme,
         })
     }
 

@@ -24,6 +24,7 @@ use crate::server::until_restart;
 use crate::settings::Settings;
 use crate::settings::hierarchy::ParentReport;
 use crate::settings::rule_counts::RuleReport;
+use crate::settings::tls::TlsServers;
 use crate::worker::core::Worker;
 use crate::worker::shared::Shared;
 use arc_swap::ArcSwapOption;
@@ -236,7 +237,15 @@ impl Control {
     fn change_listeners(&self, state: &mut State, config: &Config) -> Result<(), StartError> {
         let mut added = Vec::new();
         for wanted in &config.listeners {
-            if !state.open.iter().any(|open| open.configured == *wanted) {
+            let is_it = |open: &mut ListenerEntry| open.configured.is_same_place(wanted);
+            if let Some(open) = state
+                .open
+                .iter_mut()
+                .find_map(|open| is_it(open).then_some(open))
+            {
+                // its certificates may be others
+                open.configured = wanted.clone();
+            } else {
                 let ours = state
                     .open
                     .iter()
@@ -294,6 +303,9 @@ impl Control {
             .map_err(|error| failed(io::Error::other(error.to_string())))?;
         let role = ListenerFacts {
             is_handed_over: false,
+            tls_address: wanted.tls.as_ref().map(|_| wanted.address),
+            tls: None,
+            scheme: wanted.scheme(),
             mode: wanted.mode.mode().unwrap_or_default(),
             default,
             peers: match wanted.mode {
@@ -331,6 +343,9 @@ impl Control {
         let cluster_secret = read_cluster_secret(&config).map_err(|error| error.to_string())?;
         let logins = read_logins(&config).map_err(|error| error.to_string())?;
         let client_logins = read_client_logins(&config).map_err(|error| error.to_string())?;
+        let before_tls = &self.shared.settings.load().tls;
+        let tls = TlsServers::read(&config, Some(before_tls));
+        let tls = tls.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
         let modules = LoadedModules::load(&config, &self.shared.module_kinds);
         let modules = modules.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
         let links = self.shared.links.prepare(&config);
@@ -351,6 +366,7 @@ impl Control {
             .with_membership(&before.membership)
             .with_logins(logins, Some((now, &before)))
             .with_client_logins(client_logins)
+            .with_tls(tls)
             .continuing_rule_counts(&before)
             .with_cluster_secret(&cluster_secret);
         settings.keep_health(now, &before);
@@ -658,7 +674,8 @@ impl admin::Control for Control {
 
     fn forward_address(&self) -> Option<SocketAddr> {
         let listeners = Self::listeners(self).into_iter();
-        let mut forward = listeners.filter(|it| it.mode == ListenerKind::Forward);
+        let mut forward =
+            listeners.filter(|it| it.mode == ListenerKind::Forward && it.tls.is_none());
         forward.next().map(|listener| listener.address)
     }
 

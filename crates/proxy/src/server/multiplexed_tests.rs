@@ -205,6 +205,9 @@ fn check_with(change: fn(&mut Config), scenario: Scenario) {
     };
     let pool = WorkerPool::start(&shared.network, service).expect("a worker");
     let facts = ListenerFacts {
+        scheme: weir_semantics::Scheme::Http,
+        tls: None,
+        tls_address: None,
         is_handed_over: false,
         mode: Mode::Forward,
         default: Authority::parse("127.0.0.1:1").expect("an authority"),

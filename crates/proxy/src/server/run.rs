@@ -26,6 +26,7 @@ use crate::settings::Settings;
 use crate::settings::hooks::Hooks;
 use crate::settings::login::Login;
 use crate::settings::logins::{FILE_BYTES_MAX, Logins, Tokens, Users};
+use crate::settings::tls::TlsServers;
 use crate::worker::client_rate::ClientRates;
 use crate::worker::core::Worker;
 use crate::worker::demand::{Background, Popularity, Refreshes};
@@ -343,6 +344,11 @@ pub(super) fn share(
         cause: io::Error::new(io::ErrorKind::InvalidInput, invalid.to_string()),
         hint: Some(invalid.hint),
     })?;
+    let tls = TlsServers::read(config, None).map_err(|invalid| StartError {
+        what: "use the certificates".into(),
+        cause: io::Error::new(io::ErrorKind::InvalidInput, invalid.to_string()),
+        hint: Some(invalid.hint),
+    })?;
     let membership = Arc::new(Membership::default());
     let cluster_secret = read_cluster_secret(config)?;
     membership.configure(config, &cluster_secret);
@@ -361,6 +367,7 @@ pub(super) fn share(
         .with_membership(&membership)
         .with_logins(read_logins(config)?, None)
         .with_client_logins(read_client_logins(config)?)
+        .with_tls(tls)
         .with_cluster_secret(&cluster_secret);
     let network = open_network(config, workers, clock)?;
     let store = MemoryStore::new(

@@ -16,6 +16,7 @@ use std::rc::{Rc, Weak};
 use std::sync::{self, Arc};
 use std::time::Instant;
 use weir_measure::Counters;
+use weir_net::tls::server::Handshakes;
 use weir_net::workers as net;
 use weir_net::workers::Network;
 use weir_policy::rule::RecentTargets;
@@ -43,6 +44,8 @@ pub(crate) struct Worker {
     pub(crate) ticks: Cell<u32>,
     /// What requests of other nodes of the cluster are received as.
     pub(crate) peers: PeerListener,
+    /// TLS handshakes of its clients that are under way.
+    pub(crate) handshakes: Handshakes,
     /// What modules have of this worker.
     pub(crate) hosts: ModuleHosts,
     /// What modules had of the last request that was answered at once.
@@ -91,6 +94,7 @@ impl Worker {
             recent_rules: RefCell::default(),
             ticks: Cell::new(0),
             peers: PeerListener::new(),
+            handshakes: Handshakes::default(),
             spare_modules: Cell::default(),
             settings: RefCell::new(settings),
         })

@@ -116,6 +116,7 @@ pub(crate) fn start_node_with(
             address,
             mode: ListenerKind::Peer,
             name: None,
+            tls: None,
         });
         config.cluster.node = Some(name.to_owned());
         config.cluster.join_time = Span::from_secs(0);

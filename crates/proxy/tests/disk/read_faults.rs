@@ -204,6 +204,7 @@ fn reads_that_wait_for_the_disk_are_in_the_miss_pressure_of_a_node() {
             address: loopback(0),
             mode: ListenerKind::Peer,
             name: None,
+            tls: None,
         });
         config.cluster.node = Some("a".to_owned());
         config.cluster.members = vec![Member {

@@ -13,6 +13,7 @@ fn as_member(config: &mut Config) {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
         mode: ListenerKind::Peer,
         name: None,
+        tls: None,
     });
     config.cluster.node = Some("c".to_owned());
     config.cluster.join_time = span("0s");

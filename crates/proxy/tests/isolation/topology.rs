@@ -175,6 +175,7 @@ fn cluster(place: &Place<'_>) -> Vec<Running> {
                 address,
                 mode,
                 name: None,
+                tls: None,
             });
             config.cluster.node = Some(node_name(node));
             // the ports of the others are known once they listen

@@ -164,6 +164,7 @@ fn gateway_and_forward_proxy_do_not_share_stored_responses() {
             address: "127.0.0.1:0".parse().expect("an address"),
             mode: Mode::Forward.into(),
             name: None,
+            tls: None,
         });
     });
     let host = outside.address();

@@ -137,6 +137,7 @@ fn listener_opened_by_a_reload_is_refused_as_destination_until_closed() {
             address: SocketAddr::from((Ipv4Addr::new(127, 0, 0, 2), 0)),
             mode: Mode::Forward.into(),
             name: None,
+            tls: None,
         });
     });
     let added = proxy.listener(1);

@@ -103,6 +103,7 @@ impl Running {
                 address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
                 mode: Mode::Forward.into(),
                 name: None,
+                tls: None,
             }],
             ..Config::default()
         };

@@ -109,6 +109,7 @@ fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
             mode: Mode::Forward.into(),
             name: None,
+            tls: None,
         }],
         ..Config::default()
     };

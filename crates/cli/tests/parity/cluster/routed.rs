@@ -206,6 +206,7 @@ fn front_end(
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             mode: Mode::Gateway.into(),
             name: None,
+            tls: None,
         }],
         routes: vec![Route {
             next_hops: hops.iter().map(url).collect(),

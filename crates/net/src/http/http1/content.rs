@@ -1,15 +1,14 @@
 //! The content of a request on an HTTP/1.1 connection.
 
+use crate::client::ClientSocket;
 use crate::http::received_content::{ContentError, ReceivedContent};
-use std::io;
 use std::task::{Context, Poll, ready};
-use tokio::net::TcpStream;
 use weir_semantics::NamedFields;
 use weir_wire::{BodyError, BodyEvent, BodyLength, BodyReader, HeadLimits};
 
 /// The content of a request on an HTTP/1.1 connection.
 pub(crate) struct Http1Content<'c> {
-    socket: &'c TcpStream,
+    socket: &'c ClientSocket,
     /// What was read behind the head, until it is received; at the end what follows the content.
     unread: &'c mut Vec<u8>,
     length: BodyLength,
@@ -24,7 +23,7 @@ pub(crate) struct Http1Content<'c> {
 
 impl<'c> Http1Content<'c> {
     pub(crate) fn new(
-        socket: &'c TcpStream,
+        socket: &'c ClientSocket,
         unread: &'c mut Vec<u8>,
         length: BodyLength,
         (trailers, named): (HeadLimits, NamedFields),
@@ -76,7 +75,7 @@ impl<'c> Http1Content<'c> {
         if self.is_ended {
             return Poll::Ready(self.take(&[], into));
         }
-        let Ok(count) = ready!(self.poll_read(cx, scratch)) else {
+        let Ok(count) = ready!(self.socket.poll_receive(cx, scratch)) else {
             return Poll::Ready(Err(ContentError::Disconnected));
         };
         if count == 0 {
@@ -84,16 +83,6 @@ impl<'c> Http1Content<'c> {
         }
         self.read_bytes += count as u64;
         Poll::Ready(self.take(&scratch[..count], into))
-    }
-
-    fn poll_read(&self, cx: &mut Context<'_>, scratch: &mut [u8]) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(self.socket.poll_read_ready(cx))?;
-            match self.socket.try_read(scratch) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                read => return Poll::Ready(read),
-            }
-        }
     }
 
     /// Decodes `input`.
@@ -172,7 +161,7 @@ impl<'c> Http1Content<'c> {
     }
 
     /// The connection, and the bytes read behind the head: it is not used for HTTP any more.
-    pub(crate) fn release(&mut self) -> (&'c TcpStream, Vec<u8>) {
+    pub(crate) fn release(&mut self) -> (&'c ClientSocket, Vec<u8>) {
         (self.socket, std::mem::take(self.unread))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::chunks::Framing;
 use super::writer::{MessageWriter, Transport};
+use crate::client::ClientSocket;
 use crate::flow::{ClientFlow, tcp_info, unacknowledged_bytes};
 use crate::http::content_form::ContentForm;
 use std::io::{self, IoSlice};
@@ -23,13 +24,13 @@ pub(crate) struct Http1Response<'c> {
 
 /// The connection to a client, with the bound on what is unsent.
 struct ClientTransport<'c> {
-    socket: &'c TcpStream,
+    socket: &'c ClientSocket,
     flow: ClientFlow,
 }
 
 impl Transport for ClientTransport<'_> {
     fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        self.flow.poll_room(self.socket, cx)
+        self.flow.poll_room(self.socket.tcp(), cx)
     }
 
     fn poll_write(
@@ -37,26 +38,14 @@ impl Transport for ClientTransport<'_> {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(self.socket.poll_write_ready(cx))?;
-            let written = match slices {
-                [one] => self.socket.try_write(one),
-                slices => self.socket.try_write_vectored(slices),
-            };
-            match written {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Ok(written) => {
-                    self.flow.wrote(written);
-                    return Poll::Ready(Ok(written));
-                }
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
+        let written = ready!(self.socket.poll_write_vectored(cx, slices))?;
+        self.flow.wrote(written);
+        Poll::Ready(Ok(written))
     }
 }
 
 impl<'c> Http1Response<'c> {
-    pub(crate) fn new(socket: &'c TcpStream, http11: bool, is_persistent: bool) -> Self {
+    pub(crate) fn new(socket: &'c ClientSocket, http11: bool, is_persistent: bool) -> Self {
         let flow = ClientFlow::new(0);
         Self {
             client: ClientTransport { socket, flow },
@@ -68,7 +57,7 @@ impl<'c> Http1Response<'c> {
     }
 
     pub(crate) fn socket(&self) -> &'c TcpStream {
-        self.client.socket
+        self.client.socket.tcp()
     }
 
     pub(crate) fn push_interim(&mut self, head: &[u8]) {
@@ -101,7 +90,7 @@ impl<'c> Http1Response<'c> {
     }
 
     pub(crate) fn can_send_file(&self) -> bool {
-        self.writer.framing() == Framing::Length && !self.is_bounded
+        self.writer.framing() == Framing::Length && !self.is_bounded && !self.client.socket.is_tls()
     }
 
     pub(crate) fn poll_send_file(
@@ -113,7 +102,7 @@ impl<'c> Http1Response<'c> {
     ) -> Poll<io::Result<usize>> {
         ready!(self.writer.poll_flush(&mut self.client, cx))?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let socket = self.client.socket;
+        let socket = self.socket();
         loop {
             ready!(socket.poll_write_ready(cx))?;
             let sent = socket.try_io(Interest::WRITABLE, || {
@@ -137,15 +126,16 @@ impl<'c> Http1Response<'c> {
             self.client.flow = ClientFlow::new(self.writer.sent_bytes());
         }
         self.is_bounded = bytes.is_some();
-        self.client.flow.set_unsent(self.client.socket, bytes);
+        let socket = self.socket();
+        self.client.flow.set_unsent(socket, bytes);
     }
 
     pub(crate) fn round_trip_us(&self) -> Option<u32> {
-        tcp_info(self.client.socket).map(|info| info.rtt_us)
+        tcp_info(self.socket()).map(|info| info.rtt_us)
     }
 
     pub(crate) fn unacknowledged_bytes(&self) -> Option<u32> {
-        unacknowledged_bytes(self.client.socket)
+        unacknowledged_bytes(self.socket())
     }
 
     pub(crate) fn close_after(&mut self) {
@@ -164,7 +154,11 @@ impl<'c> Http1Response<'c> {
         self.writer.has_queued()
     }
 
+    /// What is encrypted cannot be taken back.
     pub(crate) fn retract(&mut self) -> bool {
+        if self.client.socket.has_unsent() {
+            return false;
+        }
         self.writer.retract()
     }
 
@@ -179,7 +173,7 @@ impl<'c> Http1Response<'c> {
         let is_open = self.writer.sent_bytes() > 0 && !self.writer.is_complete();
         if self.writer.framing() == Framing::Close && is_open {
             // if it cannot be set, the client has disconnected already
-            let _ = socket2::SockRef::from(self.client.socket).set_linger(Some(Duration::ZERO));
+            let _ = socket2::SockRef::from(self.socket()).set_linger(Some(Duration::ZERO));
         }
     }
 
@@ -193,7 +187,8 @@ impl Drop for Http1Response<'_> {
     /// look complete, however it ends.
     fn drop(&mut self) {
         self.abort();
-        self.client.flow.release(self.client.socket);
+        let socket = self.socket();
+        self.client.flow.release(socket);
     }
 }
 

@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use ipnet::IpNet;
 pub use weir_semantics::is_forwarding_claim as is_claim;
-use weir_semantics::{Authority, FieldLine, lines_named, list_elements};
+use weir_semantics::{Authority, FieldLine, Scheme, lines_named, list_elements};
 
 /// Most members of `X-Forwarded-For` and of `Forwarded` that are sent, that of this proxy among
 /// them. Of more the nearest are kept: whom a proxy has seen itself it knows best.
@@ -79,10 +79,15 @@ pub struct ClientHop<'a> {
     pub identifier: &'a str,
     /// Host and port that it asked for, as in `Host`.
     pub authority: &'a [u8],
+    /// The scheme of its target: the protocol that it speaks.
+    pub scheme: Scheme,
 }
 
-/// The protocol that clients speak.
-const PROTO: &[u8] = b"http";
+impl ClientHop<'_> {
+    const fn proto(&self) -> &'static [u8] {
+        self.scheme.as_str().as_bytes()
+    }
+}
 
 /// Whether a name has characters that some recipients read as hyphens.
 fn is_other_spelling(name: &str) -> bool {
@@ -130,7 +135,7 @@ impl ForwardedRules {
             ForwardedField::Forwarded => Some(self.forwarded(claims, hop)),
             ForwardedField::XForwardedProto | ForwardedField::XForwardedHost => {
                 let (is_valid, own): (fn(&[u8]) -> bool, _) = match field {
-                    ForwardedField::XForwardedProto => (is_scheme, PROTO),
+                    ForwardedField::XForwardedProto => (is_scheme, hop.proto()),
                     _ => (is_authority, hop.authority),
                 };
                 let claimed = if translation::is_forwarded_alone(claims) {
@@ -172,7 +177,7 @@ impl ForwardedRules {
                 element(member).is_some()
             })
         } else {
-            translation::member(self, claims, hop.authority)
+            translation::member(self, claims, hop)
         };
         separate(&mut out);
         out.extend_from_slice(b"for=");
@@ -193,7 +198,7 @@ impl ForwardedRules {
         out.extend_from_slice(b";host=");
         write_value(hop.authority, &mut out);
         out.extend_from_slice(b";proto=");
-        out.extend_from_slice(PROTO);
+        out.extend_from_slice(hop.proto());
         out
     }
 
@@ -202,10 +207,17 @@ impl ForwardedRules {
     /// client's request would say which came here by itself.
     ///
     /// It is made of what is sent, and of nothing else that was received: of claims that are not
-    /// sent, as malformed ones and those before them, no origin has made its response.
+    /// sent, as malformed ones and those before them, no origin has made its response. `authority`
+    /// and `scheme` are those of its target.
     #[must_use]
-    pub fn variant(&self, sent: &[FieldLine<'_>], authority: &[u8]) -> Option<Vec<u8>> {
+    pub fn variant(
+        &self,
+        sent: &[FieldLine<'_>],
+        authority: &[u8],
+        scheme: Scheme,
+    ) -> Option<Vec<u8>> {
         let mut out = Vec::new();
+        let proto = scheme.as_str().as_bytes();
         let is_own = |host: &[u8]| host.eq_ignore_ascii_case(authority);
         let is_alone = |name: &str| lines_named(sent, name).count() == 1;
         let mut members = Members::default();
@@ -216,9 +228,9 @@ impl ForwardedRules {
             }
             match self.field(name) {
                 Some(ForwardedField::XForwardedProto)
-                    if value.eq_ignore_ascii_case(PROTO) && is_alone(name) => {}
+                    if value.eq_ignore_ascii_case(proto) && is_alone(name) => {}
                 Some(ForwardedField::XForwardedHost) if is_own(value) && is_alone(name) => {}
-                Some(ForwardedField::Forwarded) => members.note(value, is_own),
+                Some(ForwardedField::Forwarded) => members.note(value, (is_own, proto)),
                 // `None`: it is sent on as it came
                 Some(_) | None => note("field", name, value, &mut out),
             }
@@ -251,7 +263,7 @@ struct Members {
 }
 
 impl Members {
-    fn note(&mut self, value: &[u8], is_own: impl Fn(&[u8]) -> bool) {
+    fn note(&mut self, value: &[u8], (is_own, own_proto): (impl Fn(&[u8]) -> bool, &[u8])) {
         for text in list_elements(value) {
             self.said.extend_from_slice(b"member\n");
             let Some(member) = element(text) else {
@@ -266,7 +278,7 @@ impl Members {
                 }
                 self.are_unusual |= !match &*value {
                     host if is("host") => is_own(host),
-                    proto => is("proto") && proto.eq_ignore_ascii_case(PROTO),
+                    proto => is("proto") && proto.eq_ignore_ascii_case(own_proto),
                 };
                 note("parameter", key, &value, &mut self.said);
             }

@@ -17,6 +17,7 @@ fn hop(client: &str) -> ClientHop<'static> {
         client: Some(client.parse().unwrap()),
         identifier: "0f",
         authority: b"a.example:8080",
+        scheme: Scheme::Http,
     }
 }
 
@@ -231,6 +232,7 @@ fn claims_of_strangers_are_refused_and_other_spellings_of_all() {
 fn sent(rules: &ForwardedRules, claims: &[FieldLine<'_>]) -> Vec<(String, Vec<u8>)> {
     let hop = ClientHop {
         authority: b"a.example",
+        scheme: Scheme::Http,
         ..hop("10.0.0.1:5")
     };
     let others = claims.iter().filter(|it| rules.field(it.name).is_none());
@@ -248,7 +250,7 @@ fn variant(sent: &[(String, Vec<u8>)]) -> Option<String> {
         .iter()
         .map(|(name, value)| FieldLine::new(name, value))
         .collect();
-    let variant = rules(ClientName::Address).variant(&lines, b"a.example");
+    let variant = rules(ClientName::Address).variant(&lines, b"a.example", Scheme::Http);
     variant.map(|bytes| String::from_utf8(bytes).unwrap())
 }
 
@@ -351,7 +353,7 @@ proptest! {
         prop_assert_eq!(last, &b"for=10.0.0.1;host=\"a.example:8080\";proto=http"[..]);
         let x = rules.value(ForwardedField::XForwardedFor, &lines, &hop).unwrap();
         prop_assert!(x == b"10.0.0.1" || x.ends_with(b", 10.0.0.1"));
-        let _ = rules.variant(&lines, b"a");
+        let _ = rules.variant(&lines, b"a", Scheme::Http);
     }
 
     /// Members without addresses, so that what is sent is what may differ.
@@ -496,4 +498,29 @@ proptest! {
         let forwarded = rules.value(ForwardedField::Forwarded, &claims, &hop).unwrap();
         prop_assert!(list_elements(&forwarded).all(|member| element(member).is_some()));
     }
+}
+
+#[test]
+fn client_that_speaks_https_is_told_so_and_selects_no_variant() {
+    let rules = rules(ClientName::Address);
+    let hop = ClientHop {
+        scheme: Scheme::Https,
+        authority: b"a.example",
+        ..hop("192.0.2.1:5")
+    };
+    let sent: Vec<(&str, Vec<u8>)> = rules
+        .sent
+        .iter()
+        .filter_map(|field| Some((field.as_str(), rules.value(*field, &[], &hop)?)))
+        .collect();
+    let lines: Vec<FieldLine<'_>> = sent
+        .iter()
+        .map(|(name, value)| FieldLine::new(name, value))
+        .collect();
+    let told = |name| lines_named(&lines, name).next();
+    assert_eq!(told("x-forwarded-proto"), Some(&b"https"[..]));
+    let forwarded = &b"for=192.0.2.1;host=a.example;proto=https"[..];
+    assert_eq!(told("forwarded"), Some(forwarded));
+    assert_eq!(rules.variant(&lines, b"a.example", Scheme::Https), None);
+    assert!(rules.variant(&lines, b"a.example", Scheme::Http).is_some());
 }

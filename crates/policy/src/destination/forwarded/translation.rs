@@ -7,7 +7,7 @@
 
 use super::element::{element, params, write_node, write_value};
 use super::{
-    ForwardedField, ForwardedRules, PROTO, chain, is_authority, is_scheme, last_valid, separate,
+    ClientHop, ForwardedField, ForwardedRules, chain, is_authority, is_scheme, last_valid, separate,
 };
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -37,12 +37,12 @@ pub(super) fn is_forwarded_alone(claims: &[FieldLine<'_>]) -> bool {
 pub(super) fn member(
     rules: &ForwardedRules,
     claims: &[FieldLine<'_>],
-    authority: &[u8],
+    hop: &ClientHop<'_>,
 ) -> Vec<u8> {
     let proto = last_valid(claims, ForwardedField::XForwardedProto, is_scheme);
-    let proto = proto.filter(|proto| !proto.eq_ignore_ascii_case(PROTO));
+    let proto = proto.filter(|proto| !proto.eq_ignore_ascii_case(hop.proto()));
     let host = last_valid(claims, ForwardedField::XForwardedHost, is_authority);
-    let host = host.filter(|host| !host.eq_ignore_ascii_case(authority));
+    let host = host.filter(|host| !host.eq_ignore_ascii_case(hop.authority));
     let nodes = chain(claims, ForwardedField::XForwardedFor, |node| {
         node.iter().all(u8::is_ascii_graphic)
     });

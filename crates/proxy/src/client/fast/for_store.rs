@@ -26,6 +26,8 @@ pub(crate) fn for_store(
         settings: receiver.settings,
         mode: listener.mode,
         default: &listener.default,
+        scheme: listener.scheme,
+        tls: None,
         client: None,
     };
     let request = ReceivedRequest::judge(head, &rules)?;

@@ -42,8 +42,10 @@ pub(super) fn take(
     let received = input.at..input.at + consumed;
     let mut hosts = lines_named(head.fields, "host");
     let (host, other) = (hosts.next(), hosts.next());
-    let found = pac::authority_of(host, &client.listener.default).filter(|_| other.is_none());
-    let script = found.and_then(|(host, port)| pac::script(&host, port));
+    let is_tls = client.listener.is_tls();
+    let found =
+        pac::authority_of(host, &client.listener.default, is_tls).filter(|_| other.is_none());
+    let script = found.and_then(|(host, port)| pac::script(&host, port, is_tls));
     let has_content = !matches!(
         request_body(head.version, head.fields),
         Ok(BodyLength::None | BodyLength::Exact(0))

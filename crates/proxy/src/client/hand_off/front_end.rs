@@ -123,7 +123,7 @@ pub(super) fn judge(
     let request = &exchange.request;
     kind.judge(&HandOffRequest {
         is_to_service: service.map(SocketAddr::V4) == Some(local),
-        is_tls: false,
+        is_tls: exchange.client.facts().listener.is_tls(),
         method: request.method,
         has_content: request.has_content(),
         has_expectation: line_named(&request.fields(), "expect").is_some(),

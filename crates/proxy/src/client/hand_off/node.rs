@@ -8,7 +8,7 @@ use super::node_connection::NodeConnection;
 use super::sessions::{self, BEGIN_TARGET, SESSION_TARGET};
 use super::steered_flows::{self, HOLD_TARGET, RELEASE_TARGET, STEER_TARGET};
 use super::{Adopted, HandOffs};
-use crate::client::connection;
+use crate::client::connection::{self, AcceptedClient};
 use crate::cluster::Cluster;
 use crate::config::Mode;
 use crate::exchange::respond::{Content, begin, log_own, respond, send};
@@ -24,16 +24,17 @@ use std::task::{Poll, ready};
 use std::time::Instant;
 use tokio::net::TcpStream;
 use weir_measure::Metric;
+use weir_net::client::ClientSocket;
 use weir_net::hand_off::repair::{
     ConnectionState, FrozenConnection, UNACKNOWLEDGED_BYTES_MAX, UNREAD_BYTES_MAX,
 };
 use weir_net::hand_off::steering::HELD_FOR;
 use weir_net::http::{ClientStream, ContentForm, ReceivedContent};
 use weir_net::is_local;
-use weir_net::workers::{Accepted, ClientPlace};
+use weir_net::workers::ClientPlace;
 use weir_policy::RefuseReason;
 use weir_policy::connections::hand_off::MoveCredit;
-use weir_semantics::{Authority, PEER_FIELD, PeerRequest, lines_named};
+use weir_semantics::{Authority, PEER_FIELD, PeerRequest, Scheme, lines_named};
 use weir_store::ChargedMemory;
 use weir_wire::{Version, write};
 
@@ -345,10 +346,13 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
     let mut listeners = settings.config.listeners.iter();
     let configured = listeners.find(|listener| listener.address == service);
     let name = configured.and_then(|listener| listener.name.clone());
-    let accepted = Accepted {
-        stream,
+    let accepted = AcceptedClient {
+        stream: ClientSocket::Clear(stream),
         peer,
         listener: Rc::new(ListenerFacts {
+            scheme: Scheme::Http,
+            tls: None,
+            tls_address: None,
             mode: Mode::Gateway,
             default,
             peers: ForPeers::No,

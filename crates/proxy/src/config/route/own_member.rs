@@ -108,6 +108,7 @@ mod tests {
             address: address.parse().expect("an address"),
             mode: ListenerKind::Peer,
             name: None,
+            tls: None,
         };
         let listeners: Vec<Listener> = listeners.iter().map(peer).collect();
         let found = mismatch(&cluster, &listeners);

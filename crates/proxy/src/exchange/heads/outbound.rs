@@ -162,7 +162,7 @@ fn write_host(request: &Request, out: &mut Vec<u8>) {
         return write::field(out, "Host", authority_form(request).as_bytes());
     }
     let target = Target {
-        scheme: weir_semantics::Scheme::Http,
+        scheme: request.scheme,
         host: request.host,
         port: request.port,
         path_and_query: "/",

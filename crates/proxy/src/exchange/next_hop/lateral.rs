@@ -21,7 +21,7 @@ use weir_policy::route::{
 use weir_policy::verdict::FROM_DISK;
 use weir_policy::{Handling, RefuseReason, Secret};
 use weir_semantics::{
-    FieldLine, PEER_FIELD, PeerReport, PeerRequest, Scheme, Target, has_detail, is_hit, lines_named,
+    FieldLine, PEER_FIELD, PeerReport, PeerRequest, Target, has_detail, is_hit, lines_named,
 };
 
 /// Another node as the next hop of a request.
@@ -348,7 +348,7 @@ fn with_knowledge<T>(
 fn target_of(exchange: &RequestState) -> Target<'_> {
     let request = &exchange.request;
     Target {
-        scheme: Scheme::Http,
+        scheme: request.scheme,
         host: request.host,
         port: request.port,
         path_and_query: request.path_and_query(),

@@ -97,7 +97,12 @@ impl RequestState {
             return None;
         }
         let path = (request.method != Method::Connect).then(|| request.path_and_query());
-        Some(TargetName::new(request.host.as_str(), request.port, path))
+        Some(TargetName::new(
+            request.scheme,
+            request.host.as_str(),
+            request.port,
+            path,
+        ))
     }
 }
 

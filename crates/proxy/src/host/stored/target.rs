@@ -87,6 +87,9 @@ pub(super) fn receive<T>(
         .chain(own)
         .collect();
     let listener = Rc::new(ListenerFacts {
+        scheme: canonical.scheme,
+        tls: None,
+        tls_address: None,
         is_handed_over: false,
         mode: mode_of(target.mode),
         default: Authority::parse("localhost").map_err(|_| StoredError::BadTarget)?,

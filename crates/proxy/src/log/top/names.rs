@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hash as _, Hasher as _, RandomState};
 use std::net::IpAddr;
 use weir_measure::live::NAME_BYTES_MAX;
-use weir_semantics::Target;
+use weir_semantics::{Scheme, Target};
 
 /// Most bytes of the name of a host. Names of the DNS have at most 253, and few have more than 64.
 pub(super) const HOST_BYTES_MAX: usize = 128;
@@ -18,6 +18,7 @@ const CUT: &str = "…";
 pub(crate) struct TargetName<'a> {
     host: &'a str,
     port: u16,
+    scheme: Scheme,
     /// Path and query; `None` of a tunnel.
     path: Option<&'a str>,
 }
@@ -28,13 +29,19 @@ impl<'a> TargetName<'a> {
         Self {
             host: target.host.as_str(),
             port: target.port,
+            scheme: target.scheme,
             path: Some(target.path_and_query),
         }
     }
 
     /// The same from its parts; without a path it is the target of a tunnel.
-    pub(crate) fn new(host: &'a str, port: u16, path: Option<&'a str>) -> Self {
-        Self { host, port, path }
+    pub(crate) fn new(scheme: Scheme, host: &'a str, port: u16, path: Option<&'a str>) -> Self {
+        Self {
+            host,
+            port,
+            scheme,
+            path,
+        }
     }
 
     /// Without its query, if queries are cut.
@@ -61,7 +68,7 @@ impl<'a> TargetName<'a> {
     /// Writes the name of the host.
     pub(super) fn write_host(&self, name: &mut String) {
         name.push_str(self.host);
-        if self.path.is_none() || self.port != 80 {
+        if self.path.is_none() || self.port != self.scheme.default_port() {
             // a string takes all
             let _infallible = write!(name, ":{}", self.port);
         }
@@ -71,10 +78,11 @@ impl<'a> TargetName<'a> {
     /// Writes the name of the URL.
     pub(crate) fn write_url(&self, cuts_query: bool, name: &mut String) {
         if self.path.is_some() {
-            name.push_str("http://");
+            name.push_str(self.scheme.as_str());
+            name.push_str("://");
         }
         name.push_str(self.host);
-        if self.path.is_none() || self.port != 80 {
+        if self.path.is_none() || self.port != self.scheme.default_port() {
             let _infallible = write!(name, ":{}", self.port);
         }
         let path = self.path(cuts_query).unwrap_or_default();

@@ -12,6 +12,7 @@ use weir_measure::live::{NAME_BYTES_MAX, TopBy, TopOf, TopTable};
 use weir_measure::sketch::COUNTERS_MAX;
 use weir_measure::{Counters, Metric, Verdict};
 use weir_policy::Digest;
+use weir_semantics::Scheme;
 
 const ALICE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 168, 1, 7));
 const BOB: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
@@ -35,7 +36,7 @@ fn digest(number: u64) -> Digest {
 }
 
 fn target(path: &str) -> TargetName<'_> {
-    TargetName::new("example.org", 80, Some(path))
+    TargetName::new(Scheme::Http, "example.org", 80, Some(path))
 }
 
 fn request(target: TargetName<'_>, client: IpAddr, to_clients: u64) -> CountedRequest<'_> {
@@ -109,7 +110,7 @@ fn target_that_takes_the_place_of_another_loses_no_hit() {
     for round in 0..3_u64 {
         for number in 0..900 {
             let path = format!("/{number}");
-            let target = TargetName::new("example.org", 80, Some(&path));
+            let target = TargetName::new(Scheme::Http, "example.org", 80, Some(&path));
             sums.hit(&admin, digest(number), || target, round + 1);
         }
     }
@@ -257,7 +258,11 @@ fn names_stay_within_their_bounds_at_a_flood_of_urls() {
                     errors: 1,
                 },
                 miss: Some(miss),
-                ..request(TargetName::new(&host, 80, Some(&path)), ALICE, 0)
+                ..request(
+                    TargetName::new(Scheme::Http, &host, 80, Some(&path)),
+                    ALICE,
+                    0,
+                )
             },
         );
     }
@@ -298,7 +303,7 @@ fn long_urls_that_differ_behind_the_cut_are_two_rows() {
     let long = "a".repeat(300);
     for end in ["x", "y"] {
         let path = format!("/{long}{end}");
-        let target = TargetName::new("example.org", 80, Some(&path));
+        let target = TargetName::new(Scheme::Http, "example.org", 80, Some(&path));
         sums.count(&admin, &request(target, ALICE, 1));
     }
     let table = tops.table(TopOf::Urls, TopBy::Requests, 10, &admin);
@@ -311,7 +316,7 @@ fn tunnel_is_named_by_host_and_port() {
     let (tops, _) = tops(1);
     let admin = Admin::default();
     let sums = Accumulator::new(&tops, 0);
-    let tunnel = TargetName::new("example.org", 443, None);
+    let tunnel = TargetName::new(Scheme::Http, "example.org", 443, None);
     sums.count(&admin, &request(tunnel, ALICE, 9));
     for of in [TopOf::Urls, TopOf::Hosts] {
         let table = tops.table(of, TopBy::ToClients, 10, &admin);

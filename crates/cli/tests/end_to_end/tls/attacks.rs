@@ -1,0 +1,102 @@
+//! Clients that do not go on with their handshakes, and those that speak no TLS.
+
+use super::{Gateway, LOCATIONS};
+use crate::support::{Curl, RawClient};
+
+/// The begin of a record with a hello, whose rest does not come.
+const BEGIN: [u8; 6] = [22, 3, 1, 2, 0, 1];
+
+#[test]
+fn slow_handshake_is_ended_within_its_time() {
+    let gateway = Gateway::with(LOCATIONS, |config, _| {
+        config.set("limits.tls_handshake", "\"300ms\"")
+    });
+    let mut client = RawClient::connect(gateway.weir.address());
+    client.send(BEGIN);
+    let ended = client.try_reply().expect_err("no response");
+    let kind = ended.kind();
+    assert!(
+        kind != std::io::ErrorKind::WouldBlock,
+        "it is held open: {ended}"
+    );
+    gateway.expect_handshakes("timeout", 1);
+    gateway
+        .curl()
+        .fetch("https://a.test/cached")
+        .reply()
+        .expect(200);
+}
+
+#[test]
+fn flood_of_half_handshakes_is_bounded_and_others_are_served() {
+    const CLIENTS: usize = 600;
+    const MOST: u64 = 50;
+    let gateway = Gateway::with(LOCATIONS, |config, _| {
+        let config = config.set("limits.tls_handshakes_max", &MOST.to_string());
+        config.set("limits.tls_handshake", "\"5min\"")
+    });
+    gateway
+        .curl()
+        .fetch("https://a.test/cached")
+        .reply()
+        .expect(200);
+    let before = resident_bytes(gateway.weir.id());
+    let clients: Vec<RawClient> = (0..CLIENTS)
+        .map(|_| {
+            let mut client = RawClient::connect(gateway.weir.address());
+            client.send(BEGIN);
+            client
+        })
+        .collect();
+    // of two workers
+    let displaced = CLIENTS as u64 - 2 * MOST;
+    let metric = "weir_tls_handshakes_total{end=\"displaced\"}";
+    let metrics = gateway
+        .weir
+        .until("displaced", |it| it.count(metric) >= displaced);
+    assert!(metrics.count("weir_client_connections_open") <= 2 * MOST);
+    let after = resident_bytes(gateway.weir.id());
+    assert!(
+        after < before + (8 << 20),
+        "{before} bytes before, {after} bytes"
+    );
+    // one that goes on with its handshake displaces the oldest
+    let reply = gateway
+        .curl()
+        .fetch("https://a.test/cached")
+        .reply()
+        .expect(200);
+    assert!(reply.is_hit());
+    drop(clients);
+}
+
+/// The memory that a process has.
+fn resident_bytes(id: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.expect("a number") * 1024
+}
+
+#[test]
+fn http_in_clear_at_a_port_with_tls_is_told_so_with_400() {
+    let gateway = Gateway::start();
+    let url = gateway.weir.url("/cached");
+    let reply = Curl::direct().fetch(&url).reply().expect(400);
+    assert!(
+        reply.text().contains("this port speaks TLS"),
+        "{}",
+        reply.text()
+    );
+    gateway.expect_handshakes("http", 1);
+    // and neither is TLS that breaks the rules
+    let mut client = RawClient::connect(gateway.weir.address());
+    client.send([22, 3, 1, 0, 4, 9, 9, 9, 9]);
+    client.try_reply().expect_err("an alert");
+    gateway.expect_handshakes("failed", 1);
+    gateway
+        .curl()
+        .fetch("https://a.test/cached")
+        .reply()
+        .expect(200);
+}

@@ -1,0 +1,31 @@
+//! TLS (RFC 8446, RFC 5246) by `rustls`, with `aws-lc-rs` as the one provider of cryptography.
+//!
+//! * `RecordLayer` has the state of one connection, of either side, and no socket: records in,
+//!   content out, and the other way. It uses the unbuffered interface of `rustls`: records pass
+//!   through memory of the thread, so that a connection that waits owns no buffer. What it does
+//!   hold is the begin of a record whose rest has not come, and records that the kernel has not
+//!   taken.
+//! * [`TlsStream`] is that over a socket, with the calls that HTTP streams make.
+//! * [`server`] is the side toward clients: certificates by name, session tickets, the handshake
+//!   and its limits.
+//!
+//! Deliberately absent: 0-RTT (a request could be replayed), client certificates, and OCSP.
+
+mod record_layer;
+mod scratch;
+pub mod server;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use server::TlsServer;
+pub use stream::TlsStream;
+
+use rustls::crypto::CryptoProvider;
+use std::sync::{Arc, OnceLock};
+
+/// The provider of cryptography, which all connections share.
+fn provider() -> Arc<CryptoProvider> {
+    static PROVIDER: OnceLock<Arc<CryptoProvider>> = OnceLock::new();
+    Arc::clone(PROVIDER.get_or_init(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider())))
+}

@@ -1,0 +1,219 @@
+//! A certificate with its chain and key, checked.
+
+use crate::tls::provider;
+use rustls::SignatureAlgorithm;
+use rustls::pki_types::pem::{self, PemObject as _};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::sign::CertifiedKey;
+use std::fmt;
+use std::sync::Arc;
+use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
+
+/// A certificate with its chain and its key.
+#[derive(Debug)]
+pub struct Certificate {
+    key: Arc<CertifiedKey>,
+    /// Names of hosts, in lower case; `*.` begins one that stands for each label.
+    names: Box<[Box<str>]>,
+}
+
+/// Of which file something is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PemFile {
+    /// The certificate and those between it and an authority.
+    Chain,
+    /// The private key.
+    Key,
+}
+
+/// Why a certificate cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateError {
+    /// The file at fault.
+    pub file: PemFile,
+    /// What is wrong with it.
+    pub reason: String,
+    /// What to do.
+    pub hint: &'static str,
+}
+
+impl CertificateError {
+    fn chain(reason: impl Into<String>, hint: &'static str) -> Self {
+        Self {
+            file: PemFile::Chain,
+            reason: reason.into(),
+            hint,
+        }
+    }
+
+    fn key(reason: impl Into<String>, hint: &'static str) -> Self {
+        Self {
+            file: PemFile::Key,
+            reason: reason.into(),
+            hint,
+        }
+    }
+}
+
+impl fmt::Display for CertificateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for CertificateError {}
+
+impl Certificate {
+    /// A certificate from the text of two files in PEM (RFC 7468): `chain` begins with it, and goes
+    /// on with those that lead to an authority, each signing the one before. `now_s` is the time,
+    /// seconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// One of them cannot be read, the key is that of another certificate, or the certificate is
+    /// not valid now or not for servers.
+    pub fn from_pem(chain: &[u8], key: &[u8], now_s: u64) -> Result<Self, CertificateError> {
+        let chain: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(chain).collect();
+        let chain = chain.map_err(|error| CertificateError::chain(reason(&error), CHAIN_FORM))?;
+        let Some(first) = chain.first().cloned() else {
+            return Err(CertificateError::chain("it has no certificate", CHAIN_FORM));
+        };
+        let key = PrivateKeyDer::from_pem_slice(key)
+            .map_err(|error| CertificateError::key(key_reason(&error), KEY_FORM))?;
+        let key = provider().key_provider.load_private_key(key);
+        let key = key.map_err(|error| {
+            let reason = format!("its private key cannot be used: {error}");
+            CertificateError::key(reason, KEY_KINDS)
+        })?;
+        let parsed = EndEntityCert::try_from(&first).map_err(|error| {
+            let reason = format!("its first certificate cannot be read: {error}");
+            CertificateError::chain(reason, "use a certificate of X.509 version 3")
+        })?;
+        let names = parsed.valid_dns_names();
+        let names: Box<[Box<str>]> = names.map(|name| name.to_ascii_lowercase().into()).collect();
+        check_validity(&parsed, &first, now_s)?;
+        let key = CertifiedKey::new(chain, key);
+        if key.keys_match().is_err() {
+            return Err(CertificateError::key(
+                "it is the key of another certificate than the first one of the chain",
+                "name the key that the certificate was issued for; the server's own certificate is \
+                 the first of the chain",
+            ));
+        }
+        let key = Arc::new(key);
+        Ok(Self { key, names })
+    }
+
+    /// The names that it is for, in lower case. Addresses, which clients do not name, are not among
+    /// them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| &**name)
+    }
+
+    /// Whether it is for `host`, which is in lower case (RFC 6125 §6.4).
+    #[must_use]
+    pub fn covers(&self, host: &str) -> bool {
+        let host = host.strip_suffix('.').unwrap_or(host);
+        let behind_first_label = host.split_once('.').map(|(_, rest)| rest);
+        self.names().any(|name| match name.strip_prefix("*.") {
+            Some(parent) => behind_first_label == Some(parent),
+            None => name == host,
+        })
+    }
+
+    pub(super) const fn certified_key(&self) -> &Arc<CertifiedKey> {
+        &self.key
+    }
+
+    pub(super) fn algorithm(&self) -> SignatureAlgorithm {
+        self.key.key.algorithm()
+    }
+}
+
+const CHAIN_FORM: &str = "use a file in PEM: the certificate of the server, then those of the \
+                          authorities in between, each from `-----BEGIN CERTIFICATE-----` on";
+const KEY_FORM: &str = "use a file in PEM with the private key, without a password, such as `openssl \
+                        pkey` writes it";
+const KEY_KINDS: &str =
+    "use a key for RSA of 2048 bits or more, ECDSA on P-256 or P-384, or Ed25519";
+
+fn reason(error: &pem::Error) -> String {
+    match error {
+        pem::Error::MissingSectionEnd { end_marker } => {
+            let marker = String::from_utf8_lossy(end_marker);
+            format!("a section has no end `{}`", marker.trim_end_matches('-'))
+        }
+        pem::Error::IllegalSectionStart { line } => {
+            let line = String::from_utf8_lossy(line);
+            format!("a section begins with `{}`", line.trim_end())
+        }
+        pem::Error::Base64Decode(_) => "a section is no base64".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn key_reason(error: &pem::Error) -> String {
+    match error {
+        pem::Error::NoItemsFound => "it has no private key that can be read".to_owned(),
+        other => reason(other),
+    }
+}
+
+/// Refuses a certificate that is not valid at this time, or that is not for servers. Whether
+/// clients trust its authority is not known here.
+fn check_validity(
+    parsed: &EndEntityCert<'_>,
+    certificate: &CertificateDer<'_>,
+    now_s: u64,
+) -> Result<(), CertificateError> {
+    let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now_s));
+    // what is verified before a chain is looked for does not depend on the authority
+    let Ok(anchor) = anchor_from_trusted_cert(certificate) else {
+        return Ok(());
+    };
+    let anchors = [anchor];
+    let algorithms = provider().signature_verification_algorithms;
+    let verified = parsed.verify_for_usage(
+        algorithms.all,
+        &anchors,
+        &[],
+        now,
+        KeyUsage::server_auth(),
+        None,
+        None,
+    );
+    match verified.map(|_| ()) {
+        Err(webpki::Error::CertExpired { not_after, .. }) => Err(CertificateError::chain(
+            format!(
+                "its first certificate has expired {}",
+                ago(now_s, not_after)
+            ),
+            "have it renewed",
+        )),
+        Err(webpki::Error::CertNotValidYet { not_before, .. }) => Err(CertificateError::chain(
+            format!(
+                "its first certificate is not valid yet: it is in {}",
+                length(not_before.as_secs().saturating_sub(now_s))
+            ),
+            "see whether the clock of this machine is right",
+        )),
+        Err(webpki::Error::RequiredEkuNotFoundContext(_)) => Err(CertificateError::chain(
+            "its first certificate is not for servers (extended key usage)",
+            "have it issued for the authentication of servers",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn ago(now_s: u64, then: UnixTime) -> String {
+    format!("{} ago", length(now_s.saturating_sub(then.as_secs())))
+}
+
+/// A length of time in whole days or hours.
+fn length(seconds: u64) -> String {
+    const DAY_S: u64 = 24 * 3600;
+    match seconds {
+        DAY_S.. => format!("{} days", seconds / DAY_S),
+        _ => format!("{} hours", seconds.div_ceil(3600)),
+    }
+}

@@ -1,0 +1,124 @@
+//! The certificates of a listener, and which of them a client gets.
+
+use super::certificate::Certificate;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::{CipherSuite, SignatureAlgorithm, SignatureScheme};
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+/// Certificates by the names that they are for.
+#[derive(Debug)]
+pub(super) struct Certificates {
+    all: Box<[Certificate]>,
+    /// Places in `all` by name, those with wildcards as they are written; of each name first those
+    /// whose handshakes cost least.
+    by_name: HashMap<Box<str>, Vec<usize>>,
+    /// Places of those with the names of the first.
+    default: Vec<usize>,
+}
+
+impl Certificates {
+    /// At least one; the first is also for clients that name no host, or one that none is for.
+    pub(super) fn new(all: Vec<Certificate>) -> Self {
+        let mut by_name: HashMap<Box<str>, Vec<usize>> = HashMap::new();
+        for (place, certificate) in all.iter().enumerate() {
+            for name in certificate.names() {
+                let places = by_name.entry(name.into()).or_default();
+                if !places.contains(&place) {
+                    places.push(place);
+                }
+            }
+        }
+        // a signature by RSA takes many times as long as one on an elliptic curve
+        for places in by_name.values_mut() {
+            places.sort_by_key(|place| all[*place].algorithm() == SignatureAlgorithm::RSA);
+        }
+        let first = all.first().and_then(|first| first.names().next());
+        let default = first.and_then(|name| by_name.get(name)).cloned();
+        Self {
+            default: default.unwrap_or_else(|| vec![0]),
+            all: all.into(),
+            by_name,
+        }
+    }
+
+    pub(super) const fn all(&self) -> &[Certificate] {
+        &self.all
+    }
+
+    /// The places of those for a host, best first.
+    fn places(&self, host: &str) -> &[usize] {
+        let host = host.strip_suffix('.').unwrap_or(host);
+        let exact = self.by_name.get(host);
+        let found = exact.or_else(|| {
+            let (_, parent) = host.split_once('.')?;
+            self.by_name.get(&*format!("*.{parent}"))
+        });
+        found.unwrap_or(&self.default)
+    }
+
+    /// The certificate for a client, by what it has said; `None` if it can verify none of them.
+    fn choose(
+        &self,
+        host: Option<&str>,
+        schemes: &[SignatureScheme],
+        suites: &[CipherSuite],
+    ) -> Option<usize> {
+        let places = host.map_or(&self.default[..], |host| self.places(host));
+        let is_usable = |place: &&usize| {
+            let certificate = &self.all[**place];
+            let key = &certificate.certified_key().key;
+            key.choose_scheme(schemes).is_some() && has_suite(certificate.algorithm(), suites)
+        };
+        places.iter().find(is_usable).copied()
+    }
+}
+
+/// Whether a client that knows these cipher suites can use a key of this algorithm: those of TLS
+/// 1.2 name one.
+fn has_suite(algorithm: SignatureAlgorithm, suites: &[CipherSuite]) -> bool {
+    let provider = super::super::provider();
+    let mut known = provider.cipher_suites.iter();
+    known.any(|suite| {
+        suites.contains(&suite.suite()) && suite.usable_for_signature_algorithm(algorithm)
+    })
+}
+
+/// Chooses the certificate of one connection, and remembers which.
+#[derive(Debug)]
+pub(in crate::tls) struct ConnectionCertificate {
+    certificates: Arc<Certificates>,
+    chosen: OnceLock<(Option<Box<str>>, usize)>,
+}
+
+impl ConnectionCertificate {
+    pub(super) const fn new(certificates: Arc<Certificates>) -> Self {
+        Self {
+            certificates,
+            chosen: OnceLock::new(),
+        }
+    }
+
+    /// The name that the client has called the host by, and the certificate that it was given, once
+    /// it was.
+    pub(super) fn chosen(&self) -> Option<(Option<&str>, &Certificate)> {
+        let (name, place) = self.chosen.get()?;
+        Some((name.as_deref(), &self.certificates.all[*place]))
+    }
+}
+
+impl ResolvesServerCert for ConnectionCertificate {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let name = hello.server_name().map(str::to_ascii_lowercase);
+        let certificates = &self.certificates;
+        let place = certificates.choose(
+            name.as_deref(),
+            hello.signature_schemes(),
+            hello.cipher_suites(),
+        )?;
+        // called again after a HelloRetryRequest, whose client says the same
+        let _ = self.chosen.set((name.map(Into::into), place));
+        Some(Arc::clone(certificates.all[place].certified_key()))
+    }
+}

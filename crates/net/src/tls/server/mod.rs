@@ -1,0 +1,13 @@
+//! TLS toward clients.
+//!
+//! A [`TlsServer`] is what a listener offers: certificates, versions, keys of session tickets. It
+//! does not change; a connection keeps the one that its handshake began with.
+
+mod certificate;
+mod certificates;
+mod handshake;
+mod tls_server;
+
+pub use certificate::{Certificate, CertificateError, PemFile};
+pub use handshake::{HandshakeFailure, HandshakeRules, Handshakes};
+pub use tls_server::{ClientName, TICKET_PERIOD_MAX, TicketKeys, TlsServer, VersionMin};
