@@ -17,7 +17,15 @@ impl Case {
     fn spec(self) -> ResponseSpec {
         ResponseSpec {
             is_storable: self != Self::Forward,
-            ..ResponseSpec::new(&format!("/{self:?}"), SIZE_BYTES)
+            ..ResponseSpec::new(self.path(), SIZE_BYTES)
+        }
+    }
+
+    /// What is requested. Hits have one path: a longer one takes more instructions.
+    fn path(self) -> &'static str {
+        match self {
+            Self::Hit | Self::HitBesideRules | Self::HitByRule => "/Hit",
+            Self::Forward => "/Forward",
         }
     }
 
@@ -26,7 +34,7 @@ impl Case {
         match self {
             Self::Hit | Self::Forward => String::new(),
             Self::HitBesideRules => rules::tables(count, None),
-            Self::HitByRule => rules::tables(count, Some(&format!("/{self:?}"))),
+            Self::HitByRule => rules::tables(count, Some(self.path())),
         }
     }
 }
