@@ -13,7 +13,7 @@ mod verifier;
 pub(crate) use self::file::{FILE_BYTES_MAX, Tokens, Users};
 
 use self::credentials::Credentials;
-use self::remembered::Remembered;
+use self::remembered::{Joined, Remembered};
 use self::verifier::Verifier;
 use std::hash::RandomState;
 use std::net::IpAddr;
@@ -108,8 +108,10 @@ impl Logins {
             },
             Some(false) => Login::Wrong,
             None => {
-                if let Some(waiting) = remembered.join(digest) {
-                    return Login::Pending(waiting);
+                match remembered.join(digest) {
+                    Joined::Waits(told) => return Login::Pending(told),
+                    Joined::Full => return Login::Busy,
+                    Joined::NotPending => {}
                 }
                 let (tell, told) = oneshot::channel();
                 remembered.begin(digest, tell);

@@ -12,8 +12,20 @@ const RIGHT_MAX: usize = 4096;
 const WRONG_MAX: usize = 1024;
 /// How long a wrong login is remembered, so that a right one works soon after the file has it.
 const WRONG_FOR: Duration = Duration::from_secs(10);
-/// Most requests that wait for one login to be verified.
-const WAITING_MAX: usize = 256;
+/// Most requests that wait for one login to be verified: an office may share one. Each is of a
+/// connection of its own.
+const WAITING_MAX: usize = 4096;
+
+/// What becomes of a request whose login is not known.
+#[derive(Debug)]
+pub(super) enum Joined {
+    /// Its login is not being verified.
+    NotPending,
+    /// It waits for that.
+    Waits(oneshot::Receiver<()>),
+    /// [`WAITING_MAX`] requests wait for that.
+    Full,
+}
 
 /// Stands for credentials.
 pub(super) type CredentialDigest = (u64, u64);
@@ -59,21 +71,26 @@ impl Remembered {
         Some(false)
     }
 
-    /// Waits for credentials that are being verified; `None` if they are not, or too many wait.
-    pub(super) fn join(&mut self, digest: CredentialDigest) -> Option<oneshot::Receiver<()>> {
-        let waiting = self.pending.get_mut(&digest)?;
-        waiting.retain(|one| !one.is_closed());
+    /// Waits for credentials, if they are being verified.
+    pub(super) fn join(&mut self, digest: CredentialDigest) -> Joined {
+        let Some(waiting) = self.pending.get_mut(&digest) else {
+            return Joined::NotPending;
+        };
         if waiting.len() >= WAITING_MAX {
-            return None;
+            waiting.retain(|one| !one.is_closed());
+        }
+        if waiting.len() >= WAITING_MAX {
+            return Joined::Full;
         }
         let (tell, told) = oneshot::channel();
         waiting.push(tell);
-        Some(told)
+        Joined::Waits(told)
     }
 
-    /// Credentials begin to be verified; `tell` is used when they are.
+    /// Credentials that were not pending begin to be verified; `tell` is used when they are.
     pub(super) fn begin(&mut self, digest: CredentialDigest, tell: oneshot::Sender<()>) {
-        self.pending.entry(digest).or_default().push(tell);
+        let before = self.pending.insert(digest, vec![tell]);
+        debug_assert!(before.is_none(), "one is verified at a time");
     }
 
     /// They were.
@@ -113,6 +130,7 @@ impl Remembered {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::sync::oneshot::error::TryRecvError;
 
     #[test]
     fn wrong_login_is_remembered_for_a_moment_and_a_right_one_longer() {
@@ -140,8 +158,18 @@ mod tests {
         // wrong logins do not displace right ones
         assert_eq!(known.find((19_999, 0), now), Some(true));
         known.begin((5, 5), oneshot::channel().0);
-        let waiting: Vec<_> = (0..300).filter_map(|_| known.join((5, 5))).collect();
-        assert_eq!(waiting.len(), WAITING_MAX);
+        // one that waits no more gives its place to another
+        drop(known.join((5, 5)));
+        let mut waiting: Vec<_> = (0..=WAITING_MAX).map(|_| known.join((5, 5))).collect();
+        assert!(matches!(waiting.pop(), Some(Joined::Full)));
+        for one in &mut waiting {
+            let Joined::Waits(told) = one else {
+                panic!("no place is left");
+            };
+            // a request too many ends the wait of none before it
+            assert!(told.try_recv().is_err_and(|why| why == TryRecvError::Empty));
+        }
+        assert!(matches!(known.join((6, 6)), Joined::NotPending));
     }
 
     #[test]
