@@ -88,24 +88,24 @@ fn miss_is_reported_as_uri_miss_or_vary_miss() {
 
 #[test]
 fn next_hop_failure_on_a_miss_or_bypass_is_answered_locally() {
-    for (failure, answer) in [
-        ("disconnected", "next-hop"),
-        ("protocol", "next-hop"),
-        ("ours", "overloaded"),
+    for (failure, answer, verdict) in [
+        ("disconnected", "next-hop", "error"),
+        ("protocol", "next-hop", "error"),
+        ("ours", "overloaded", "refused"),
     ] {
         check(&format!(
             "GET /
              0 request => look-up
              0 missing target => forward
              9 failed {failure} => answer {answer}
-             = refused {answer}",
+             = {verdict} {answer}",
         ));
         for (method, event) in [("GET", "request unshared"), ("POST", "request")] {
             check(&format!(
                 "{method} /
                  0 {event} => forward
                  9 failed {failure} => answer {answer}
-                 = refused {answer}",
+                 = {verdict} {answer}",
             ));
         }
     }
@@ -170,6 +170,6 @@ fn response_replaced_by_a_local_answer_is_reported_as_not_stored() {
          0 missing target => forward
          1 response 200 | Cache-Control: max-age=60 | ETag: \"a\" => relay, store lifetime=60 age=1
          1 failed protocol => answer next-hop
-         = refused next-hop fwd-status=200 not-stored=incomplete",
+         = error next-hop fwd-status=200 not-stored=incomplete",
     );
 }

@@ -286,7 +286,7 @@ fn completion_is_retried_only_once() {
          0 found-part lacking {STORED} => forward complete
          0 update other {REST} => drop, forward-again
          0 failed disconnected => answer next-hop
-         = refused next-hop",
+         = error next-hop",
     ));
 }
 
@@ -399,14 +399,14 @@ fn part_is_not_served_for_the_whole_when_next_hop_fails() {
          0 request => look-up
          60 found-part lacking {excused} => forward complete
          60 failed disconnected => answer next-hop
-         = refused next-hop",
+         = error next-hop",
     ));
     check(&format!(
         "GET / | Range: bytes=0-1,4-5
          0 request => look-up
          60 found-part lacking {excused} => forward
          60 failed disconnected => answer next-hop
-         = refused next-hop",
+         = error next-hop",
     ));
 }
 

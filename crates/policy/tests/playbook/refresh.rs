@@ -61,7 +61,7 @@ fn failed_refresh_keeps_the_stored_response() {
          GET /
          70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate
          71 failed disconnected => answer next-hop
-         = refused next-hop",
+         = error next-hop",
     );
 }
 

@@ -76,7 +76,7 @@ fn disconnected_next_hop_allows_stale_up_to_configured_limit() {
          0 request => look-up
          60 found 200 | Cache-Control: max-age=60 => forward
          71 failed disconnected => answer next-hop
-         = refused next-hop",
+         = error next-hop",
     );
     check(
         "disconnected-max 0
@@ -131,7 +131,7 @@ fn stale_if_error_overrides_configured_disconnected_limit() {
          0 request => look-up
          60 found 200 | Cache-Control: max-age=60, stale-if-error=5 => forward
          66 failed disconnected => answer next-hop
-         = refused next-hop",
+         = error next-hop",
     );
     // longer
     check(
@@ -152,7 +152,7 @@ fn refusal_is_must_revalidate_only_if_next_hop_is_disconnected() {
              0 request => look-up
              60 found 200 | Cache-Control: max-age=60, {forbidding} => forward
              60 failed disconnected => answer must-revalidate
-             = refused must-revalidate",
+             = error must-revalidate",
         ));
     }
     for (directives, failure) in [
@@ -164,7 +164,7 @@ fn refusal_is_must_revalidate_only_if_next_hop_is_disconnected() {
              0 request => look-up
              60 found 200 | Cache-Control: max-age=60, {directives} => forward
              60 failed {failure} => answer next-hop
-             = refused next-hop",
+             = error next-hop",
         ));
     }
 }
@@ -190,7 +190,7 @@ fn explicit_stale_windows_apply_beside_s_maxage() {
          0 request => look-up
          60 found 200 | Cache-Control: s-maxage=60, stale-if-error=10 => forward
          71 failed disconnected => answer must-revalidate
-         = refused must-revalidate",
+         = error must-revalidate",
     );
     check(
         "GET /
@@ -232,7 +232,7 @@ fn protocol_failure_allows_stale_only_by_stale_if_error() {
          0 request => look-up
          60 found 200 | Cache-Control: max-age=60 => forward
          60 failed protocol => answer next-hop
-         = refused next-hop",
+         = error next-hop",
     );
     check(
         "GET /
@@ -246,7 +246,7 @@ fn protocol_failure_allows_stale_only_by_stale_if_error() {
          0 request => look-up
          60 found 200 | Cache-Control: max-age=60, stale-if-error=5 => forward
          66 failed protocol => answer next-hop
-         = refused next-hop",
+         = error next-hop",
     );
 }
 

@@ -386,7 +386,7 @@ fn mismatched_304_drops_stored_response_and_repeats_the_request() {
          60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
          61 update other 304 => drop, forward-again
          62 failed disconnected => answer next-hop
-         = refused next-hop",
+         = error next-hop",
     );
 }
 
