@@ -10,8 +10,8 @@ pub mod judge;
 use crate::now::{Now, Tick};
 use ignored::{IgnoredDirective, StoringIgnored};
 use weir_semantics::{
-    DeltaSeconds, Heuristic, Lifetime, ResponseDirectives, ResponseFacts, Strength, Timestamp,
-    corrected_initial_age, freshness_lifetime, is_understood,
+    DeltaSeconds, Heuristic, Lifetime, RequestFacts, ResponseDirectives, ResponseFacts, Strength,
+    Timestamp, corrected_initial_age, freshness_lifetime, is_understood,
 };
 
 /// The facts of one stored response.
@@ -159,6 +159,15 @@ impl StoredFacts {
     #[must_use]
     pub const fn lacks_rule(&self) -> bool {
         !self.ignored.is_empty() && !self.is_permitted
+    }
+
+    /// Whether it answers no request of this kind. One that has its lifetime by a rule alone
+    /// answers none of a user: without the rule its origin would have seen who asks, and may send
+    /// users elsewhere than others (`302` to a login).
+    #[must_use]
+    pub const fn is_withheld_from(&self, request: &RequestFacts) -> bool {
+        let is_of_user = request.has_cookie || request.has_authorization;
+        self.lacks_rule() || self.ignored.gives_lifetime() && is_of_user
     }
 
     /// The same facts of a response that may be outdated for a reason that it does not know itself:

@@ -317,7 +317,9 @@ impl Transaction {
     pub fn handle(&mut self, now: Now, rules: &Rules, event: Event<'_>) -> Commands {
         match event {
             Event::Request { unshared } => self.begin(now, rules, unshared),
-            Event::Found(stored) | Event::FoundPart(stored, _) if stored.lacks_rule() => {
+            Event::Found(stored) | Event::FoundPart(stored, _)
+                if stored.is_withheld_from(&self.request) =>
+            {
                 self.miss(now, Missing::Target)
             }
             Event::Found(stored) => self.choose(now, stored),

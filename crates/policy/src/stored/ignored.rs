@@ -168,6 +168,12 @@ impl StoringIgnored {
         }
     }
 
+    /// Whether a rule gives the lifetime of a response that has none.
+    #[must_use]
+    pub const fn gives_lifetime(self) -> bool {
+        self.0 & Self::LIFETIME_GIVEN.0 != 0
+    }
+
     /// Those that `others` lacks.
     #[must_use]
     pub const fn without(self, others: Self) -> Self {
@@ -249,8 +255,7 @@ impl StoringIgnored {
         lifetime: Option<DeltaSeconds>,
         left: &mut ResponseFacts,
     ) -> Option<Self> {
-        let is_given = self.0 & Self::LIFETIME_GIVEN.0 != 0;
-        left.directives.max_age = Some(lifetime.filter(|_| is_given)?);
+        left.directives.max_age = Some(lifetime.filter(|_| self.gives_lifetime())?);
         Some(Self::LIFETIME_GIVEN)
     }
 

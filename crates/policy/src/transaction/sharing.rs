@@ -105,7 +105,7 @@ impl Transaction {
     /// this one came. Gives `Serve`, or `Forward` for a request that goes alone, as the client sent
     /// it.
     pub fn joined(&mut self, now: Now, stored: &StoredFacts, joined: JoinKind) -> Commands {
-        if stored.lacks_rule() {
+        if stored.is_withheld_from(&self.request) {
             self.stored = None;
             return self.forward(now, self.reason_to_forward(), ForwardedForm::AsSent);
         }

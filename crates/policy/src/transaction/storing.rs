@@ -88,7 +88,10 @@ impl Transaction {
         // an error that one odd request can provoke, kept by heuristics, would spoil the target for
         // everybody; that there is nothing (any more) is no such error
         let provokable = response.status >= 400 && !matches!(response.status, 404 | 410);
-        if provokable && !response.has_explicit_lifetime() {
+        // nor does one that a rule alone has stored take the place of a response that is none
+        let is_there = self.stored.is_some_and(|stored| stored.status < 400);
+        let is_displacing = ignored.gives_lifetime() && is_there;
+        if provokable && (is_displacing || !response.has_explicit_lifetime()) {
             return Err(NotStored::Useless);
         }
         let facts = StoredFacts::new(response, self.request_time, now, &rules.heuristic)

@@ -196,10 +196,10 @@ fn lifetimes(view: &View<'_>) -> Option<&'static str> {
 fn lifetimes_given(view: &View<'_>) -> Option<&'static str> {
     let mut stored = view.stored();
     stored.find_map(|told| {
-        let request = &told.request;
         let is_of_user =
-            request.has(Ask::Cookie) || request.has(Ask::Authorization) || told.has(Say::SetCookie);
-        lacks_lifetime(view, told).filter(|_| is_of_user)
+            |request: &Request| request.has(Ask::Cookie) || request.has(Ask::Authorization);
+        let asked_by_user = is_of_user(&told.request) || is_of_user(view.request);
+        lacks_lifetime(view, told).filter(|_| asked_by_user || told.has(Say::SetCookie))
     })
 }
 

@@ -246,8 +246,11 @@ impl Decision<'_> {
                 let response = &found.response;
                 let commands = fast::judge_found(&mut tx, settings, of_use, &lines, response);
                 let used = reuse.of(&settings.facts_now(&mut tx.clone(), &response.facts));
-                if used.lacks_rule() {
-                    let value = "no rule permits any more what it was stored by";
+                if used.is_withheld_from(&facts) {
+                    let value = match used.lacks_rule() {
+                        true => "no rule permits any more what it was stored by",
+                        false => "a rule alone gives its lifetime: it answers no user's request",
+                    };
                     self.inputs
                         .add("rule of the operator", value, "rule[].ignore");
                 } else {
