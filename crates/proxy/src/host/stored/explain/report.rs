@@ -58,8 +58,8 @@ pub struct RequestReport {
 /// What would become of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OutcomeReport {
-    /// `hit`, `validated`, `completed`, `fetched`, `passed`, `refused`, `denied`, or `unknown` if
-    /// modules decide.
+    /// `hit`, `validated`, `completed`, `fetched`, `passed`, `refused`, `denied`, `error` if the
+    /// next hop cannot be used, or `unknown` if modules decide.
     pub word: &'static str,
     /// The word of the access log: `hit`, `uri-miss`, `stale` and so on.
     pub verdict: &'static str,
