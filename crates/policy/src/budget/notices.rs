@@ -25,6 +25,8 @@ pub enum Notice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notices {
     period: Option<Period>,
+    /// Bytes of the quota that was told of.
+    quota_bytes: u64,
     is_near: bool,
     is_spent: bool,
     is_after_step: bool,
@@ -36,6 +38,7 @@ impl Notices {
     pub fn new(report: &LinkReport) -> Self {
         let mut notices = Self {
             period: report.quota.map(|quota| quota.period),
+            quota_bytes: report.quota.map_or(0, |quota| quota.bytes),
             is_near: false,
             is_spent: false,
             is_after_step: !report.is_clock_believed,
@@ -61,9 +64,11 @@ impl Notices {
         };
         let is_new = self.period.is_some_and(|period| period != quota.period);
         self.period = Some(quota.period);
+        let is_changed = self.quota_bytes != quota.bytes;
+        self.quota_bytes = quota.bytes;
         let percent = u128::from(quota.spent_bytes) * 100 / u128::from(quota.bytes.max(1));
         let is_near = percent >= u128::from(NEAR_PERCENT);
-        if is_new || !is_near {
+        if is_new || is_changed || !is_near {
             (self.is_near, self.is_spent) = (false, false);
         }
         let of_bytes = if quota.is_spent && !self.is_spent {
@@ -157,6 +162,24 @@ mod tests {
         let reports = [report(0, 1000, true), raised, near];
         let expected: [&[Notice]; 2] = [&[], &[Notice::NearEnd]];
         assert_eq!(notices(&reports), expected);
+    }
+
+    #[test]
+    fn quota_that_is_changed_is_told_again_when_it_is_spent() {
+        let of = |bytes: u64, spent_bytes: u64| {
+            let mut report = report(0, spent_bytes, spent_bytes >= bytes);
+            if let Some(quota) = &mut report.quota {
+                quota.bytes = bytes;
+            }
+            report
+        };
+        // by less than a quarter: it stays near its end
+        let raised = [of(1000, 1000), of(1200, 1000), of(1200, 1200)];
+        let expected: [&[Notice]; 2] = [&[Notice::NearEnd], &[Notice::Spent]];
+        assert_eq!(notices(&raised), expected);
+        let lowered = [of(1200, 1000), of(1000, 1000), of(1000, 1000)];
+        let expected: [&[Notice]; 2] = [&[Notice::Spent], &[]];
+        assert_eq!(notices(&lowered), expected);
     }
 
     #[test]
