@@ -42,6 +42,8 @@ pub fn is_to_refresh(now: Now, stored: &StoredFacts) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
+    use weir_semantics::{FieldLine, Heuristic, ResponseFacts, Timestamp};
 
     #[test]
     fn target_is_looked_at_once_in_a_while_and_few_are_known() {
@@ -56,5 +58,29 @@ mod tests {
         let more = target(REFRESHED_MAX);
         assert!(!targets.begin(Tick(REFRESH_EACH_MS), more));
         assert!(targets.begin(Tick(2 * REFRESH_EACH_MS), more));
+    }
+
+    #[test]
+    fn response_with_a_validator_is_validated_within_an_hour_of_its_end() {
+        let now = Now {
+            wall: Timestamp(0),
+            tick: Tick(0),
+        };
+        let is_to_refresh = |lines: &[(&'static str, &'static str)]| {
+            let line = |(name, value): &(&'static str, &'static str)| {
+                FieldLine::new(name, value.as_bytes())
+            };
+            let lines: Vec<FieldLine<'_>> = lines.iter().map(line).collect();
+            let facts = ResponseFacts::gather(200, &lines, now.wall);
+            let stored = StoredFacts::new(&facts, now.wall, now, &Heuristic::default());
+            is_to_refresh(now, &stored)
+        };
+        let tag = ("ETag", "\"a\"");
+        assert!(is_to_refresh(&[("Cache-Control", "max-age=3599"), tag]));
+        assert!(!is_to_refresh(&[("Cache-Control", "max-age=3600"), tag]));
+        let no_cache = ("Cache-Control", "max-age=9999, no-cache");
+        assert!(is_to_refresh(&[no_cache, tag]));
+        assert!(!is_to_refresh(&[("Cache-Control", "max-age=60")]));
+        assert!(!is_to_refresh(&[no_cache]));
     }
 }
