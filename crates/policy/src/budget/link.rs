@@ -27,6 +27,9 @@ const WRITE_EVERY_S: u64 = 600;
 /// A quota with less room than this is spent, bytes: no head of a response fits.
 const ROOM_BYTES_MIN: u64 = 1460;
 
+/// The number of responses that a time window has validated holds for so long, milliseconds.
+const REFRESHES_EACH_MS: u64 = 3_600_000;
+
 /// The state of a link.
 #[derive(Clone, Debug)]
 pub struct Link {
@@ -46,6 +49,8 @@ pub struct Link {
     /// What is being written.
     pending: Option<Pending>,
     sequence: u64,
+    /// When the hour began in which popular responses were validated last, and how many were.
+    refreshed: Option<(Tick, u16)>,
     /// The last state was handed out.
     is_closed: bool,
     /// When the state was written last, by the wall clock.
@@ -122,8 +127,10 @@ pub enum BackgroundRoom {
 pub struct WindowWork {
     /// Parts of fetches that were paused are completed.
     pub completes: bool,
-    /// So many popular stored responses are validated.
+    /// So many popular stored responses are validated yet in this hour.
     pub refreshes: u16,
+    /// They are of so many that are requested most.
+    pub refreshes_of: u16,
 }
 
 /// A link as operators see it.
@@ -189,6 +196,7 @@ impl Link {
             booked: 0,
             pending: None,
             sequence,
+            refreshed: None,
             is_closed: false,
             written: None,
             snapshot: Snapshot {
@@ -269,8 +277,23 @@ impl Link {
         let has_windows = self.rules.windows.iter().any(|window| window.complete);
         WindowWork {
             completes: !has_windows || window.is_some_and(|window| window.complete),
-            refreshes: window.map_or(0, |window| window.refresh),
+            refreshes: window.map_or(0, |window| {
+                window.refresh.saturating_sub(self.refreshed_since(now).1)
+            }),
+            refreshes_of: window.map_or(0, |window| window.refresh),
         }
+    }
+
+    /// A popular stored response is validated over it for no client.
+    pub fn refreshed(&mut self, now: Now) {
+        let (since, count) = self.refreshed_since(now);
+        self.refreshed = Some((since, count.saturating_add(1)));
+    }
+
+    /// When the present hour began, and how many responses were validated in it.
+    fn refreshed_since(&self, now: Now) -> (Tick, u16) {
+        let in_hour = |(since, _): &(Tick, u16)| now.tick.ms_since(*since) < REFRESHES_EACH_MS;
+        self.refreshed.filter(in_hour).unwrap_or((now.tick, 0))
     }
 
     /// The class that a transfer is of now.

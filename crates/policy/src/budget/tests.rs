@@ -503,7 +503,7 @@ fn parts_are_completed_and_popular_responses_refreshed_in_the_windows_that_say_s
 #[test]
 fn window_has_nothing_to_refresh_for_once_the_quota_is_spent_or_after_a_step_of_the_clock() {
     let night = TimeWindow {
-        begin_min: 22 * 60,
+        begin_min: 20 * 60,
         end_min: 24 * 60,
         days: Days::ALL,
         rate: None,
@@ -516,12 +516,24 @@ fn window_has_nothing_to_refresh_for_once_the_quota_is_spent_or_after_a_step_of_
         windows: [night].into(),
         ..rules(Some(refuse))
     });
-    driven.now.wall.0 += 22 * HOUR_S;
+    driven.now.wall.0 += 20 * HOUR_S;
     let work = driven.link.window_work(driven.now);
     assert_eq!((work.completes, work.refreshes), (false, 0), "a step");
     driven.pass_s(HOUR_S);
     let work = driven.link.window_work(driven.now);
     assert_eq!((work.completes, work.refreshes), (true, 3));
+    // each link counts for itself, and anew in the next hour
+    driven.link.refreshed(driven.now);
+    driven.pass_s(HOUR_S / 2);
+    driven.link.refreshed(driven.now);
+    let work = driven.link.window_work(driven.now);
+    assert_eq!((work.refreshes, work.refreshes_of), (1, 3));
+    driven.link.refreshed(driven.now);
+    assert_eq!(driven.link.window_work(driven.now).refreshes, 0);
+    driven.pass_s(HOUR_S / 4);
+    assert_eq!(driven.link.window_work(driven.now).refreshes, 0);
+    driven.pass_s(HOUR_S / 4);
+    assert_eq!(driven.link.window_work(driven.now).refreshes, 3);
     driven.fetch(2 * MIB);
     let work = driven.link.window_work(driven.now);
     assert_eq!((work.completes, work.refreshes), (false, 0), "spent");

@@ -21,14 +21,22 @@ pub const REFRESHED_MAX: usize = 1000;
 pub struct RefreshedTargets(BTreeMap<Digest, Tick>);
 
 impl RefreshedTargets {
-    /// Whether a target is to be looked at now; it counts as validated then.
-    pub fn begin(&mut self, now: Tick, target: Digest) -> bool {
+    /// Forgets those that may be validated again. To be called once for each look at many.
+    pub fn forget_old(&mut self, now: Tick) {
         self.0.retain(|_, at| now.ms_since(*at) < REFRESH_EACH_MS);
-        if self.0.contains_key(&target) || self.0.len() >= REFRESHED_MAX {
-            return false;
+    }
+
+    /// Whether a target is to be looked at.
+    #[must_use]
+    pub fn is_due(&self, target: Digest) -> bool {
+        self.0.len() < REFRESHED_MAX && !self.0.contains_key(&target)
+    }
+
+    /// A target was looked at; where its link had no room for it that does not count.
+    pub fn note(&mut self, now: Tick, target: Digest) {
+        if self.0.len() < REFRESHED_MAX {
+            self.0.insert(target, now);
         }
-        self.0.insert(target, now);
-        true
     }
 }
 
@@ -49,15 +57,23 @@ mod tests {
     fn target_is_looked_at_once_in_a_while_and_few_are_known() {
         let mut targets = RefreshedTargets::default();
         let target = |number: usize| Digest(number as u64, 0);
-        assert!(targets.begin(Tick(0), target(0)));
-        assert!(!targets.begin(Tick(REFRESH_EACH_MS - 1), target(0)));
-        assert!(targets.begin(Tick(REFRESH_EACH_MS), target(0)));
+        let mut is_due = |ms: u64, number: usize, is_noted: bool| {
+            targets.forget_old(Tick(ms));
+            let is_due = targets.is_due(target(number));
+            if is_noted {
+                targets.note(Tick(ms), target(number));
+            }
+            is_due
+        };
+        assert!(is_due(0, 0, false));
+        assert!(is_due(1, 0, true), "the link had no room");
+        assert!(!is_due(REFRESH_EACH_MS, 0, false));
+        assert!(is_due(1 + REFRESH_EACH_MS, 0, true));
         for number in 1..REFRESHED_MAX {
-            assert!(targets.begin(Tick(REFRESH_EACH_MS), target(number)));
+            assert!(is_due(1 + REFRESH_EACH_MS, number, true));
         }
-        let more = target(REFRESHED_MAX);
-        assert!(!targets.begin(Tick(REFRESH_EACH_MS), more));
-        assert!(targets.begin(Tick(2 * REFRESH_EACH_MS), more));
+        assert!(!is_due(1 + REFRESH_EACH_MS, REFRESHED_MAX, true));
+        assert!(is_due(1 + 2 * REFRESH_EACH_MS, REFRESHED_MAX, true));
     }
 
     #[test]

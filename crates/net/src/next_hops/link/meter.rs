@@ -125,6 +125,12 @@ impl LinkMeter {
         self.lock().window_work(now)
     }
 
+    /// A popular stored response is validated over it for no client.
+    pub fn refreshed(&self) {
+        let now = self.clock.now();
+        self.lock().refreshed(now);
+    }
+
     /// The state to be written now, if there is one. [`Self::saved`] is to be called next.
     #[must_use]
     pub fn to_save(&self) -> Option<SavedLink> {

@@ -21,6 +21,10 @@ use weir_policy::fetch::RefreshedTargets;
 /// How often it looks whether a window is open.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
+/// After a look at what is popular it does not look again for so long: the sketches of all workers
+/// are merged for it.
+const REST: Duration = Duration::from_secs(30);
+
 /// Validates from now on until a shutdown begins; on the first worker. To be called once on each.
 pub(crate) fn spawn(worker: &Rc<Worker>) {
     worker_task::spawn_on_first(worker, Stage::Draining, run);
@@ -34,6 +38,7 @@ async fn run(worker: &Rc<Worker>) {
         let most = worker.shared.links.refreshes();
         if most > 0 {
             look(worker, &calls, &mut refreshed, most).await;
+            tokio::time::sleep(REST).await;
         }
     }
 }
@@ -45,6 +50,7 @@ async fn look(
     refreshed: &mut RefreshedTargets,
     most: u16,
 ) {
+    refreshed.forget_old(worker.now().tick);
     let settings = worker.settings();
     let popular = worker.shared.tops.table(
         TopOf::Urls,
@@ -57,7 +63,8 @@ async fn look(
             let mut hasher = KeyHasher::new(worker.shared.store.secret());
             hasher.number(mode as u64);
             hasher.part(row.name.as_bytes());
-            if !refreshed.begin(worker.now().tick, hasher.finish()) {
+            let key = hasher.finish();
+            if !refreshed.is_due(key) {
                 continue;
             }
             let target = StoredTarget {
@@ -70,9 +77,11 @@ async fn look(
                     let counters = worker.shared.common_counters();
                     counters.add_shared(Metric::WindowRefreshes, 1);
                 }
+                Ok(Refresh::NoWindow) => continue,
                 // one that cannot be had is tried again an hour later
-                Ok(Refresh::NotNeeded | Refresh::NoWindow) | Err(_) => {}
+                Ok(Refresh::NotNeeded) | Err(_) => {}
             }
+            refreshed.note(worker.now().tick, key);
         }
     }
 }

@@ -168,11 +168,13 @@ impl LinkSet {
         }
     }
 
-    /// The most popular responses that the window of a link has validated now.
+    /// Of how many popular responses the window of a link has some validated now.
     pub(crate) fn refreshes(&self) -> u16 {
         let links = self.lock();
-        let refreshes = links.iter().map(|link| link.meter.window_work().refreshes);
-        refreshes.max().unwrap_or(0)
+        let work = links.iter().map(|link| link.meter.window_work());
+        let refreshing = work.filter(|work| work.refreshes > 0);
+        let most = refreshing.map(|work| work.refreshes_of).max();
+        most.unwrap_or(0)
     }
 
     /// What operators see of them.
