@@ -4,6 +4,8 @@ mod support;
 
 #[path = "limits/heads.rs"]
 mod heads;
+#[path = "limits/link_background.rs"]
+mod link_background;
 #[path = "limits/links.rs"]
 mod links;
 #[path = "limits/next_hop_pace.rs"]

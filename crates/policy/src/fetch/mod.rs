@@ -37,7 +37,9 @@ pub use in_flight::{
     PASSING_BEHIND_READER_BYTES, READERS_MAX, ReadPermit, ReaderId, SPANS_MAX, Step,
 };
 pub use pace::{Pace, ReadAhead};
-pub use paused_parts::{PAUSED_KEPT_MS, PAUSED_PARTS_MAX, PAUSED_REST_MS, PausedParts};
+pub use paused_parts::{
+    PAUSED_ATTEMPTS_MAX, PAUSED_KEPT_MS, PAUSED_PARTS_MAX, PAUSED_REST_MS, PausedParts,
+};
 pub use popularity::{Chance, Popularity};
 pub use refreshed_targets::{
     REFRESH_AHEAD_S, REFRESH_EACH_MS, REFRESHED_MAX, RefreshedTargets, is_to_refresh,

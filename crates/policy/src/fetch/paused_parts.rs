@@ -15,8 +15,12 @@ pub const PAUSED_PARTS_MAX: usize = 64;
 /// For how long one is remembered, milliseconds: a week, in which each time window has come.
 pub const PAUSED_KEPT_MS: u64 = 7 * 24 * 3_600_000;
 
-/// A part that could not be completed is not tried again for so long, milliseconds.
+/// A part that could not be completed is not tried again for so long, milliseconds; after each
+/// further attempt that failed for twice as long.
 pub const PAUSED_REST_MS: u64 = 60_000;
+
+/// A part is forgotten after so many attempts that failed: within 9 hours.
+pub const PAUSED_ATTEMPTS_MAX: u32 = 10;
 
 /// The parts that are to be completed; `T` is what requests one.
 #[derive(Clone, Debug)]
@@ -32,6 +36,8 @@ struct Paused<T> {
     since: Tick,
     /// It is not tried before.
     rests_until: Tick,
+    /// Attempts that failed.
+    failed: u32,
 }
 
 impl<T> Default for PausedParts<T> {
@@ -53,6 +59,7 @@ impl<T: Clone> PausedParts<T> {
             target,
             since: now,
             rests_until: now,
+            failed: 0,
         });
     }
 
@@ -64,7 +71,20 @@ impl<T: Clone> PausedParts<T> {
         due.map(|part| (part.key, part.target.clone())).collect()
     }
 
-    /// The part of `key` could not be completed now.
+    /// The next hop of the part of `key` did not send its rest.
+    pub fn fail(&mut self, now: Tick, key: Digest) {
+        let Some(part) = self.parts.iter_mut().find(|part| part.key == key) else {
+            return;
+        };
+        let rest_ms = PAUSED_REST_MS << part.failed;
+        part.failed += 1;
+        part.rests_until = now.plus_ms(rest_ms);
+        if part.failed >= PAUSED_ATTEMPTS_MAX {
+            self.forget(key);
+        }
+    }
+
+    /// There was no room for the part of `key`: nothing was sent.
     pub fn rest(&mut self, now: Tick, key: Digest) {
         if let Some(part) = self.parts.iter_mut().find(|part| part.key == key) {
             part.rests_until = now.plus_ms(PAUSED_REST_MS);
@@ -116,6 +136,25 @@ mod tests {
         assert_eq!(due(&mut parts, 19 + PAUSED_KEPT_MS), [3]);
         assert_eq!(due(&mut parts, 20 + PAUSED_KEPT_MS), []);
         assert!(parts.is_empty());
+    }
+
+    #[test]
+    fn part_whose_attempts_fail_rests_longer_each_time_and_is_forgotten() {
+        let mut parts = PausedParts::default();
+        parts.pause(Tick(0), key(1), 1);
+        let mut now = 0;
+        for attempt in 0..PAUSED_ATTEMPTS_MAX - 1 {
+            // one that waits for room is no failure
+            parts.rest(Tick(now), key(1));
+            parts.fail(Tick(now), key(1));
+            let rest_ms = PAUSED_REST_MS << attempt;
+            assert_eq!(due(&mut parts, now + rest_ms - 1), []);
+            now += rest_ms;
+            assert_eq!(due(&mut parts, now), [1]);
+        }
+        parts.fail(Tick(now), key(1));
+        assert!(parts.is_empty());
+        assert!(now < 9 * 3_600_000);
     }
 
     #[test]

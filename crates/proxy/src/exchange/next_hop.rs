@@ -203,6 +203,26 @@ impl NextHop {
         hops
     }
 
+    /// The next hop of an exchange; a route chooses it among those that are `allowed` alone, `None`
+    /// if it has no such. Others may be chosen by other tables.
+    pub(crate) fn where_allowed(
+        exchange: &RequestState,
+        allowed: impl Fn(&HopKey) -> bool,
+    ) -> Result<Option<Self>, Answer> {
+        let settings = &exchange.settings;
+        if exchange.request.mode == Mode::Gateway && settings.cluster().is_none() {
+            let hops = (0..).map(HopId).zip(&settings.hops);
+            let others: Vec<HopId> = hops
+                .filter(|(_, hop)| !allowed(hop))
+                .map(|(id, _)| id)
+                .collect();
+            if !others.is_empty() {
+                return Ok(Self::beside(exchange, &others));
+            }
+        }
+        Self::of(exchange).map(Some)
+    }
+
     fn of_target(exchange: &RequestState, worker: &Worker) -> Result<Self, Answer> {
         let host = exchange.request.host;
         let destination = Destination {
@@ -257,15 +277,15 @@ impl NextHop {
         }
     }
 
-    /// The next hop that the routes choose now of those that are not in `spent`.
-    pub(crate) fn beside(exchange: &RequestState, spent: &[HopId]) -> Option<Self> {
+    /// The next hop that the routes choose now of those that are not in `others`.
+    pub(crate) fn beside(exchange: &RequestState, others: &[HopId]) -> Option<Self> {
         let (settings, worker) = (&exchange.settings, &exchange.worker);
         let path = exchange.request.path_and_query();
         let path = if path == "*" { "/" } else { path };
         let host = exchange.request.host.as_str();
         let routes = settings.routes.lock();
         let mut routes = routes.unwrap_or_else(PoisonError::into_inner);
-        let choice = routes.choose_another(worker.now(), host, path, spent);
+        let choice = routes.choose_another(worker.now(), host, path, others);
         let choice = choice.ok().flatten()?;
         if choice.is_counted {
             routes.begin(choice.hop);

@@ -11,7 +11,7 @@ use crate::exchange::state::RequestState;
 use crate::fetch::in_flight::InFlightResponse;
 use crate::worker::core::{SCRATCH_BYTES, Worker};
 use crate::worker::demand::Allowance;
-use crate::worker::paused_parts::{PartTarget, URL_BYTES_MAX};
+use crate::worker::paused_fetches::{PartTarget, URL_BYTES_MAX};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::ops::ControlFlow;

@@ -33,7 +33,7 @@ use crate::worker::demand::{Background, Popularity, Refreshes};
 use crate::worker::heartbeats::Heartbeats;
 use crate::worker::jobs::Jobs;
 use crate::worker::links::{LinkError, LinkSet};
-use crate::worker::paused_parts::PausedFetches;
+use crate::worker::paused_fetches::PausedFetches;
 use crate::worker::shared::Shared;
 use arc_swap::ArcSwap;
 use std::fmt;

@@ -7,5 +7,5 @@ pub(crate) mod demand;
 pub(crate) mod heartbeats;
 pub(crate) mod jobs;
 pub(crate) mod links;
-pub(crate) mod paused_parts;
+pub(crate) mod paused_fetches;
 pub(crate) mod shared;

@@ -18,7 +18,7 @@ use crate::worker::demand::{Background, Popularity, Refreshes};
 use crate::worker::heartbeats::Heartbeats;
 use crate::worker::jobs::Jobs;
 use crate::worker::links::LinkSet;
-use crate::worker::paused_parts::PausedFetches;
+use crate::worker::paused_fetches::PausedFetches;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

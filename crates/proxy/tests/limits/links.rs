@@ -14,14 +14,14 @@ use weir_proxy::config::{ByteSize, Config, LogFormat, LogTarget, Span};
 /// A quota for tests, bytes.
 const QUOTA: usize = 1 << 20;
 
-fn linked(text: &str) -> impl Fn(&mut Config) + use<> {
+pub(super) fn linked(text: &str) -> impl Fn(&mut Config) + use<> {
     let links = serde_json::from_str(text).expect("links");
     let links: Vec<weir_proxy::config::Link> = links;
     move |config| config.links.clone_from(&links)
 }
 
 /// A link with a quota of 1 MiB a day, kept in `folder`.
-fn quota(folder: &Path, more: &str) -> String {
+pub(super) fn quota(folder: &Path, more: &str) -> String {
     let file = folder.join("link");
     format!(
         r#"[{{"name": "a", "quota": "1MiB", "period": "day", "overhead_percent": 0,
@@ -30,12 +30,12 @@ fn quota(folder: &Path, more: &str) -> String {
     )
 }
 
-fn page(fields: &str, length: usize) -> String {
+pub(super) fn page(fields: &str, length: usize) -> String {
     let content = "a".repeat(length);
     format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n{fields}\r\n{content}")
 }
 
-fn row(setup: &Setup) -> LinkRow {
+pub(super) fn row(setup: &Setup) -> LinkRow {
     setup.proxy.control().links().remove(0)
 }
 

@@ -92,6 +92,17 @@ impl Download<'_, '_> {
             let fits = missing.fits(stored, &facts, head.fields, body);
             return Ok(Step::Final(continued(exchange, &response, fits)));
         }
+        if let (Some(missing), Some(stored)) = (&exchange.missing, stored.as_deref())
+            && exchange.is_of_call
+        {
+            let is_rest =
+                head.status == 206 && missing.fits(stored, &facts, head.fields, body) == Fits::Same;
+            if !is_rest {
+                // no client has asked for what else there is: the part stays as it is
+                arrival::discard(exchange, &response);
+                return Ok(Step::Final(ResponseOutcome::ForwardAgain));
+            }
+        }
         let (date, mut stored_lines) = (worker.date(), LineBuffer::new());
         let stored = stored.filter(|_| exchange.tx.may_update(head.status));
         let merging = stored.map(|stored| {

@@ -1,20 +1,27 @@
 //! Completing a stored part for no client: the fetch of it was paused.
 
 use super::calls::{CallContext, StoredCalls};
+use super::link_room::{self, HasRoom};
 use super::lookup::{self, find};
 use super::refetch::{background, check_rules, error_of};
 use super::target;
 use crate::exchange::download::ResponseOutcome;
 use crate::exchange::forward::{self, BackgroundResult};
-use crate::exchange::next_hop::NextHop;
-use crate::exchange::state::RequestState;
 use crate::fetch::in_flight::InFlightResponse;
 use crate::fetch::missing_range::first_missing;
 use crate::log::report;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::time::timeout;
 use weir_extend::{Pending, StoredError, StoredTarget};
 use weir_measure::Metric;
 use weir_policy::{Command, Covers, Digest, Event, Forwarding, Transaction};
+
+/// How long the head of a response may take.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Over no link there is always room.
+const COMPLETES: HasRoom = |work| work.is_none_or(|work| work.completes);
 
 /// What came of it.
 #[derive(Debug)]
@@ -44,13 +51,13 @@ async fn complete(
     target: &StoredTarget,
     key: Digest,
 ) -> Result<Completion, StoredError> {
-    let mut exchange = target::selecting_variant(context, target).await?;
+    let exchange = target::exchange(context, target)?;
+    if !link_room::may_be(&exchange, COMPLETES) {
+        return Ok(Completion::NoRoom);
+    }
+    let mut exchange = target::with_variant(exchange).await?;
     if exchange.key != key || check_rules(&exchange).is_err() {
         return Ok(Completion::Gone);
-    }
-    let next_hop = NextHop::of(&exchange).map_err(|_| StoredError::Unreachable)?;
-    if !has_room(&exchange, &next_hop) {
-        return Ok(Completion::NoRoom);
     }
     let Some((part, expected)) = find(&mut exchange).await? else {
         return Ok(Completion::Gone);
@@ -74,9 +81,13 @@ async fn complete(
     if state.missing.is_none() {
         return Ok(Completion::Gone);
     }
+    let Some(next_hop) = link_room::next_hop(&exchange, COMPLETES)? else {
+        return Ok(Completion::NoRoom);
+    };
     // boxed: it is as large as its largest part
     let asked = forward::in_background(&mut state, next_hop, forwarding, Some(&part));
-    let result = Box::pin(asked).await;
+    let result = timeout(HEAD_TIME_MAX, Box::pin(asked)).await;
+    let result = result.map_err(|_| StoredError::Timeout)?;
     report::count_next_hop(state.worker.counters(), &state.log);
     state.count_heavy_hitters_in_background();
     match result {
@@ -86,15 +97,9 @@ async fn complete(
             forward::fetch_unread(&state, hop, *start);
             Ok(Completion::Begun(in_flight))
         }
-        // another representation, or one that may not be stored
-        BackgroundResult::Answered(..) | BackgroundResult::Forgotten => Ok(Completion::Gone),
+        // it is not the rest, and leaves the part as it is
+        BackgroundResult::Answered(..) => Err(StoredError::Unreachable),
+        BackgroundResult::Forgotten => Ok(Completion::Gone),
         BackgroundResult::Failed(reason) => Err(error_of(&reason)),
     }
-}
-
-/// Whether the link to a next hop has room for what no client waits for.
-fn has_room(exchange: &RequestState, next_hop: &NextHop) -> bool {
-    let links = &exchange.settings.connections.links;
-    let link = links.of(&next_hop.destination.hop);
-    link.is_none_or(|link| link.window_work().completes)
 }

@@ -2,6 +2,7 @@
 //! with those of clients.
 
 use super::calls::{CallContext, StoredCalls};
+use super::link_room::{self, HasRoom};
 use super::lookup::{self, Found, find};
 use super::target;
 use crate::exchange::download::ResponseOutcome;
@@ -23,6 +24,9 @@ const AS_SENT: Forwarding = Forwarding {
     validate: false,
     complete: false,
 };
+
+/// Over no link nothing is validated for no client.
+const REFRESHES: HasRoom = |work| work.is_some_and(|work| work.refreshes > 0);
 
 /// What came of a request.
 enum Outcome {
@@ -67,7 +71,8 @@ pub(super) async fn fetch(
             return Ok(lookup::info(&response, now));
         }
         if response.facts.has_validator {
-            outcome = ask_about(&exchange, (response, expected)).await?;
+            let next_hop = next_hop(&exchange)?;
+            outcome = ask_about(&exchange, (response, expected), next_hop).await?;
         }
     }
     if matches!(outcome, Outcome::Again) {
@@ -94,7 +99,8 @@ pub(super) async fn validate(
     let found = find(&mut exchange).await?;
     let found = found.filter(|(response, _)| !response.is_part());
     let found = found.ok_or(StoredError::NotStored)?;
-    let outcome = match ask_about(&exchange, found).await? {
+    let next_hop = next_hop(&exchange)?;
+    let outcome = match ask_about(&exchange, found, next_hop).await? {
         Outcome::Again => ask_anew(&mut exchange).await?,
         outcome => outcome,
     };
@@ -128,14 +134,12 @@ impl StoredCalls {
 }
 
 async fn refresh(context: &CallContext, target: &StoredTarget) -> Result<Refresh, StoredError> {
-    let mut exchange = target::selecting_variant(context, target).await?;
-    check_rules(&exchange)?;
-    let next_hop = NextHop::of(&exchange).map_err(|_| StoredError::Unreachable)?;
-    let links = &exchange.settings.connections.links;
-    let link = links.of(&next_hop.destination.hop);
-    if link.is_none_or(|link| link.window_work().refreshes == 0) {
+    let exchange = target::exchange(context, target)?;
+    if !link_room::may_be(&exchange, REFRESHES) {
         return Ok(Refresh::NoWindow);
     }
+    let mut exchange = target::with_variant(exchange).await?;
+    check_rules(&exchange)?;
     let now = context.worker.now();
     let Some((response, expected)) = find(&mut exchange).await? else {
         return Ok(Refresh::NotNeeded);
@@ -145,7 +149,14 @@ async fn refresh(context: &CallContext, target: &StoredTarget) -> Result<Refresh
     if response.is_part() || !is_shared || !is_to_refresh(now, &response.facts) {
         return Ok(Refresh::NotNeeded);
     }
-    ask_about(&exchange, (response, expected)).await?;
+    let Some(next_hop) = link_room::next_hop(&exchange, REFRESHES)? else {
+        return Ok(Refresh::NoWindow);
+    };
+    let links = &exchange.settings.connections.links;
+    if let Some(link) = links.of(&next_hop.destination.hop) {
+        link.refreshed();
+    }
+    ask_about(&exchange, (response, expected), next_hop).await?;
     Ok(Refresh::Done)
 }
 
@@ -153,6 +164,7 @@ async fn refresh(context: &CallContext, target: &StoredTarget) -> Result<Refresh
 async fn ask_about(
     exchange: &RequestState,
     (response, expected): Found,
+    next_hop: NextHop,
 ) -> Result<Outcome, StoredError> {
     let now = exchange.worker.now();
     let request = *exchange.tx.request();
@@ -161,7 +173,7 @@ async fn ask_about(
     let (tx, forwarding) = Transaction::refresh(request, &used, now);
     let mut state = background(exchange, tx, forwarding);
     state.expected = Some(expected);
-    ask(&mut state, forwarding, Some(&response)).await
+    ask(&mut state, next_hop, forwarding, Some(&response)).await
 }
 
 /// Requests it as if nothing were stored.
@@ -174,7 +186,8 @@ async fn ask_anew(exchange: &mut RequestState) -> Result<Outcome, StoredError> {
     let _ = tx.handle(now, rules, Event::Missing(Missing::Target));
     let mut state = background(exchange, tx, AS_SENT);
     state.disk_variants = exchange.disk_variants.take();
-    ask(&mut state, AS_SENT, None).await
+    let next_hop = next_hop(&state)?;
+    ask(&mut state, next_hop, AS_SENT, None).await
 }
 
 pub(super) fn background(
@@ -191,15 +204,19 @@ pub(super) fn background(
     state
 }
 
+fn next_hop(exchange: &RequestState) -> Result<NextHop, StoredError> {
+    NextHop::of(exchange).map_err(|answer| match answer.status {
+        403 => StoredError::Forbidden,
+        _ => StoredError::Unreachable,
+    })
+}
+
 async fn ask(
     exchange: &mut RequestState,
+    next_hop: NextHop,
     forwarding: Forwarding,
     stored: Option<&Arc<StoredResponse>>,
 ) -> Result<Outcome, StoredError> {
-    let next_hop = NextHop::of(exchange).map_err(|answer| match answer.status {
-        403 => StoredError::Forbidden,
-        _ => StoredError::Unreachable,
-    })?;
     // boxed: it is as large as its largest part
     let result = Box::pin(forward::in_background(
         exchange, next_hop, forwarding, stored,

@@ -24,7 +24,17 @@ pub(super) async fn selecting_variant(
     context: &CallContext,
     target: &StoredTarget,
 ) -> Result<Box<RequestState>, StoredError> {
-    let mut exchange = exchange(context, target)?;
+    with_variant(exchange(context, target)?).await
+}
+
+/// The same for what is [`exchange`] already.
+///
+/// # Errors
+///
+/// Modules do not let such a request come to what is stored.
+pub(super) async fn with_variant(
+    mut exchange: Box<RequestState>,
+) -> Result<Box<RequestState>, StoredError> {
     // boxed: few have modules that change what is stored
     if Box::pin(variants::select(&mut exchange)).await {
         Ok(exchange)

@@ -199,7 +199,7 @@ pub(super) fn settings() -> Vec<Setting> {
             form: "true or false",
             ..Setting::new::<bool>(
                 "link[].windows[].complete",
-                &["Whether fetches that were paused are completed in the window. If a window of a link says so, they are completed in such windows alone; without one, whenever the link has room."],
+                &["Whether fetches that were paused are completed in the window. If a window of a link says so, they begin again in such windows alone; without one, whenever the link has room."],
             )
         }
         .by_default(&false),

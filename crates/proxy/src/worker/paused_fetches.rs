@@ -52,9 +52,16 @@ impl PausedFetches {
         due
     }
 
-    /// The one of `key` could not be completed now.
+    /// There was no room for the one of `key`.
     pub(crate) fn rest(&self, now: Tick, key: Digest) {
         self.lock().rest(now, key);
+    }
+
+    /// The next hop of the one of `key` did not send its rest.
+    pub(crate) fn fail(&self, counters: &Counters, now: Tick, key: Digest) {
+        let mut parts = self.lock();
+        parts.fail(now, key);
+        set(counters, &parts);
     }
 
     /// The one of `key` is being completed, or cannot be.

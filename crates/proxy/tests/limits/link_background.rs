@@ -1,0 +1,108 @@
+//! What is fetched over links for no client: the rest of paused fetches, and popular responses.
+
+use super::links::{linked, page};
+use crate::support::{PATIENCE, Representation, ScriptedOrigin, Setup};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use weir_measure::{Aborted, Label, Metric, RouteChoice};
+use weir_policy::fetch::AbortKind;
+use weir_proxy::config::{ByteSize, NextHopUrl, PathPrefix, Route};
+use xtask::closed_port::ClosedPort;
+
+/// Has a fetch of `what` paused: its client leaves, and the quota of its link, 1 MiB, is spent.
+fn pause(setup: &Setup, origin: &ScriptedOrigin, what: &Representation) {
+    let before = setup.proxy.count(Metric::FetchesPaused);
+    let left = Metric::FetchesAbandoned(Aborted::GoOnAlways);
+    let before_left = setup.proxy.count(left);
+    let mut client = setup.proxy.client();
+    client.send(what.get(""));
+    let (mut hop, _) = origin.answer(what.head());
+    client.read_head();
+    client.into_peer().reset();
+    setup.proxy.wait_for(left, before_left + 1);
+    let content = what.bytes(0, what.length);
+    let sending = std::thread::spawn(move || {
+        // the proxy closes the connection before all of it is sent
+        let _cut = hop.try_send(content);
+    });
+    setup.proxy.wait_for(Metric::FetchesPaused, before + 1);
+    sending.join().expect("no panic");
+}
+
+fn choices(setup: &Setup) -> u64 {
+    let reasons = RouteChoice::ALL.iter();
+    let of = |reason: &RouteChoice| setup.proxy.count(Metric::RouteChoices(*reason));
+    reasons.map(of).sum()
+}
+
+#[test]
+fn part_that_waits_for_room_chooses_no_next_hop_and_probes_none() {
+    let folder = TempDir::new().unwrap();
+    let other = ScriptedOrigin::new();
+    let closed = ClosedPort::hold().expect("a port");
+    let url = |address| -> NextHopUrl { format!("http://{address}").parse().expect("a URL") };
+    let setup = Setup::gateway_with(|config| {
+        let behind = &mut config.routes[0].next_hops;
+        behind.push(url(closed.address()));
+        let behind = serde_json::to_string(behind).expect("names");
+        let path: PathPrefix = "/other".parse().expect("a path");
+        config.routes.push(Route {
+            path,
+            next_hops: vec![url(other.address())],
+            ..Route::default()
+        });
+        // the clock of tests begins at midnight
+        let window = r#"{"time": "12:00-13:00", "complete": true}"#;
+        let link = |name: &str, more: &str| {
+            let file = folder.path().join(name);
+            format!(
+                r#"{{"name": "{name}", "quota": "1MiB", "period": "day", "overhead_percent": 0,
+                     "state_file": "{}"{more}}}"#,
+                file.display()
+            )
+        };
+        let waits = link(
+            "a",
+            &format!(r#", "next_hops": {behind}, "windows": [{window}]"#),
+        );
+        linked(&format!("[{waits}, {}]", link("b", "")))(config);
+        config.fetch.abort = AbortKind::Finish;
+        config.fetch.background_rate = ByteSize::from_gib(1);
+    });
+    // one of them is sent to the closed port first, which is ejected
+    for number in 0..2 {
+        setup.fetch(&format!("/{number}"), &page("Connection: close\r\n", 10));
+    }
+    let fields = "Cache-Control: max-age=999999\r\n";
+    let waiting = Representation::new("/large", 1_500_000).with_fields(fields);
+    pause(&setup, &setup.origin, &waiting);
+    let with_room = Representation::new("/other", 1_500_000).with_fields(fields);
+    pause(&setup, &other, &with_room);
+    let before = choices(&setup);
+    setup.proxy.clock.advance_ms(86_400_000);
+    // the part that was paused first is looked at first
+    let missing = "HTTP/1.1 404 X\r\nCache-Control: max-age=99\r\nContent-Length: 0\r\n\r\n";
+    let (_hop, asked) = other.answer(missing);
+    assert!(asked.field("Range").is_some());
+    assert_eq!(choices(&setup), before + 1, "that of the part with room");
+    assert_eq!(setup.proxy.count(Metric::PausedParts), 2);
+    // what is not the rest leaves the part as it is, and it is asked for again
+    let began = Instant::now();
+    while !other.is_touched() {
+        assert!(began.elapsed() < PATIENCE);
+        // each is a rest, and time enough for a look
+        setup.proxy.clock.advance_ms(60_000);
+        let advanced = Instant::now();
+        while !other.is_touched() && advanced.elapsed() < Duration::from_secs(2) {
+            std::thread::yield_now();
+        }
+    }
+    let (mut hop, asked) = other.answer("");
+    let range = asked.field("Range").expect("a range");
+    let from = range.strip_prefix("bytes=").expect("bytes");
+    let (from, _) = from.split_once('-').expect("a range");
+    hop.send(with_room.part(from.parse().expect("a number"), with_room.length));
+    setup.proxy.wait_for(Metric::FetchesResumed, 1);
+    setup.proxy.wait_for(Metric::FetchesUnderWay, 0);
+    assert_eq!(setup.proxy.count(Metric::PausedParts), 1);
+}
