@@ -65,7 +65,13 @@ impl Attempts {
             let failure = match opened {
                 Ok(mut hop) => {
                     hop.set_background(exchange.is_for_store_alone());
-                    if let Some(of) = exchange.range_of() {
+                    let link = settings
+                        .connections
+                        .links
+                        .of(&self.next_hop.destination.hop);
+                    if link.is_some()
+                        && let Some(of) = exchange.range_of()
+                    {
                         hop.set_range_of(of);
                     }
                     exchange.response_timer = self.next_hop.connected(&mut hop);

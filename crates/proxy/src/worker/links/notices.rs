@@ -58,13 +58,12 @@ pub fn link_line(link: &LinkRow) -> String {
 }
 
 /// What follows when a quota is spent.
-const fn consequence(then: WhenSpent) -> &'static str {
-    match then {
-        WhenSpent::Slow => "fetches go on at `slow_rate`, beyond it",
-        WhenSpent::StoredOnly => "nothing is fetched, and what is not stored is answered with 504",
-        WhenSpent::Stale => {
-            "stale responses are served, and what is not stored is answered with 429"
-        }
-        WhenSpent::Refuse => "nothing is fetched, and what is not stored is answered with 429",
-    }
+fn consequence(then: WhenSpent) -> String {
+    let what = match then {
+        WhenSpent::Slow => return "fetches go on at `slow_rate`, beyond it".into(),
+        WhenSpent::StoredOnly | WhenSpent::Refuse => "nothing is fetched",
+        WhenSpent::Stale => "stale responses are served",
+    };
+    let status = then.status();
+    format!("{what}, and what is not stored is answered with {status}")
 }

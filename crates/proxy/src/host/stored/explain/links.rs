@@ -69,7 +69,7 @@ fn note(inputs: &mut Inputs, meter: &LinkMeter) {
     inputs.note("quota", value, "link[].quota");
     inputs.note("spent", spent(&quota), "link[].quota");
     if !report.is_clock_believed {
-        let value = "in doubt: it was set forward, and begins no new period for an hour";
+        let value = "it was set, or stood still: no new period begins for an hour";
         inputs.note("clock", value, "link[].period");
     }
     if quota.is_spent && !quota.then.ends_fetches() {
