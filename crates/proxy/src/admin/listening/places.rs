@@ -78,7 +78,7 @@ struct State {
 pub(in crate::admin) struct Place(Arc<Mutex<State>>);
 
 impl Place {
-    fn new() -> Self {
+    pub(in crate::admin) fn new() -> Self {
         Self(Arc::new(Mutex::new(State {
             stage: Stage::Head,
             since: Instant::now(),

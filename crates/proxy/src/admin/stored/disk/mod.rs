@@ -28,13 +28,24 @@ use weir_policy::Digest;
 /// Calls that read the device at once, verification not counted; further ones get 503.
 const READERS_MAX: usize = 4;
 
-/// How long a call looks for more, after which it answers with what it has.
-const PAGE_TIME: Duration = Duration::from_secs(1);
+/// What ends a page, once it has gone past something.
+#[derive(Clone, Copy, Debug)]
+struct PageLimits {
+    /// How long a call looks for more, after which it answers with what it has.
+    time: Duration,
+    /// Records that are read from the device.
+    records: usize,
+}
+
+const PAGE_LIMITS: PageLimits = PageLimits {
+    time: Duration::from_secs(1),
+    records: 1_000,
+};
 
 static READERS: Semaphore = Semaphore::const_new(READERS_MAX);
 
 /// Where a page begins: a record or an extent of a segment, or behind all that is before it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
     /// The place of the directory in the configuration.
     directory: u16,
@@ -196,14 +207,10 @@ pub(in crate::admin) async fn call(
     if word == "verify" {
         return page(verification::next(&place, disk, &parameters).await);
     }
-    let Ok(_permit) = READERS.try_acquire() else {
-        let why = format!("{READERS_MAX} calls read the store already; try again");
-        return Refusal::Busy(why).answer();
-    };
     let work = move || -> Result<Response, Refusal> {
         Ok(match &*word {
-            "ls" => page(walk::records(&disk, &parameters)),
-            "stats" => page(walk::stats(&disk, &parameters)),
+            "ls" => page(walk::records(&disk, &parameters, PAGE_LIMITS)),
+            "stats" => page(walk::stats(&disk, &parameters, PAGE_LIMITS)),
             "find" => page(message::find(&disk, &parameters)),
             _ => {
                 let piece = message::read(&disk, &parameters)?;
@@ -211,11 +218,28 @@ pub(in crate::admin) async fn call(
             }
         })
     };
-    match aside(&place, work).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(refusal)) => refusal.answer(),
-        Err(why) => Refusal::Device(why).answer(),
+    match read_aside(&READERS, &place, work).await {
+        Ok(answer) => answer,
+        Err(refusal) => refusal.answer(),
     }
+}
+
+/// The result of `work`, which reads the device, if one of the places of `readers` is free.
+async fn read_aside<T: Send + 'static>(
+    readers: &'static Semaphore,
+    place: &Place,
+    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    let Ok(permit) = readers.try_acquire() else {
+        let why = format!("{READERS_MAX} calls read the store already; try again");
+        return Err(Refusal::Busy(why));
+    };
+    // the permit goes along: a call whose client has left still reads
+    let work = move || {
+        let _permit = permit;
+        work()
+    };
+    aside(place, work).await.map_err(Refusal::Device)?
 }
 
 fn page<T: Serialize>(page: Result<StorePage<T>, Refusal>) -> Response {
@@ -250,6 +274,7 @@ fn directory(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::task::Poll;
 
     #[test]
     fn parameters_name_a_place_a_key_and_the_url_last() {
@@ -284,6 +309,31 @@ mod tests {
         ] {
             assert!(Parameters::read(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn reader_whose_client_has_left_keeps_its_place_until_it_has_read() {
+        static READERS: Semaphore = Semaphore::const_new(1);
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.build().expect("a runtime");
+        let (finish, finished) = std::sync::mpsc::channel::<()>();
+        let work = move || {
+            let _ = finished.recv();
+            Ok(())
+        };
+        let place = Place::new();
+        runtime.block_on(async {
+            let mut call = Box::pin(read_aside(&READERS, &place, work));
+            let begun = std::future::poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx)));
+            assert!(begun.await.is_pending());
+            drop(call);
+            let refused = read_aside(&READERS, &place, || Ok(())).await;
+            assert!(matches!(refused, Err(Refusal::Busy(_))), "{refused:?}");
+            drop(finish);
+            let free = READERS.acquire().await;
+            drop(free.expect("a place"));
+            read_aside(&READERS, &place, || Ok(())).await.expect("read");
+        });
     }
 
     #[test]

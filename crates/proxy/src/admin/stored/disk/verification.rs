@@ -2,7 +2,7 @@
 //! leaves the device to requests.
 
 use super::walk::Walk;
-use super::{Parameters, Refusal};
+use super::{PAGE_LIMITS, Parameters, Refusal};
 use crate::admin::aside;
 use crate::admin::listening::places::Place;
 use crate::server::on_disk::report::{DirectoryCheck, StorePage};
@@ -105,7 +105,7 @@ pub(super) async fn next(
     // the turn goes along: a page whose client has left still reads
     let work = move || {
         let began = Instant::now();
-        let page = page(Walk::new(&disk, from));
+        let page = page(Walk::new(&disk, from, PAGE_LIMITS));
         (page, turn, began.elapsed())
     };
     let (page, turn, taken) = aside(place, work).await.map_err(Refusal::Device)?;

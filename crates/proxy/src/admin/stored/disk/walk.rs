@@ -1,15 +1,12 @@
 //! What lies in the segments, one after the other: a line for each record, or their numbers.
 
-use super::{PAGE_TIME, Parameters, Position, Refusal, directory};
+use super::{PageLimits, Parameters, Position, Refusal, directory};
 use crate::server::on_disk::OnDisk;
 use crate::server::on_disk::report::{DirectoryStats, RecordReport, StorePage};
 use std::time::Instant;
 use weir_disk::offline::{RecordState, State};
 use weir_disk::{Disk, SegmentContents, SegmentInUse};
 use weir_policy::Digest;
-
-/// Records of a page: each is read from the device.
-const RECORDS_MAX: usize = 1_000;
 
 /// Where a walk is, and when its page ends.
 pub(super) struct Walk<'a> {
@@ -30,11 +27,11 @@ pub(super) struct Step {
 
 impl<'a> Walk<'a> {
     /// From `at` on.
-    pub(super) fn new(disk: &'a Disk, at: Position) -> Self {
+    pub(super) fn new(disk: &'a Disk, at: Position, limits: PageLimits) -> Self {
         Self {
             disk,
             at,
-            until: Instant::now() + PAGE_TIME,
+            until: Instant::now() + limits.time,
         }
     }
 
@@ -106,21 +103,29 @@ fn at_segment(from: Position, number: u64) -> Position {
 pub(super) fn records(
     disk: &Disk,
     parameters: &Parameters,
+    limits: PageLimits,
 ) -> Result<StorePage<RecordReport>, Refusal> {
     let wanted = match parameters.variants_of {
         Some(target) => Some(Variants::of(disk, target)?),
         None => None,
     };
-    let mut walk = Walk::new(disk, parameters.from.unwrap_or_default());
+    let mut walk = Walk::new(disk, parameters.from.unwrap_or_default(), limits);
     let mut items = Vec::new();
     let mut read = 0;
+    // a page may end without a record, and goes past something each time
+    let mut has_moved = false;
     while let Some(step) = walk.next()? {
+        if has_moved && walk.is_late() {
+            let next = Some(step.from.to_string());
+            return Ok(StorePage { items, next });
+        }
         let Ok((segment, contents)) = step.segment else {
+            has_moved = true;
             continue;
         };
         let behind = contents.found.iter().filter(|it| it.at >= step.from.at);
         for found in behind.filter(|it| it.is_response()) {
-            if read >= RECORDS_MAX || (read > 0 && walk.is_late()) {
+            if read >= limits.records || (has_moved && walk.is_late()) {
                 let next = Position {
                     at: found.at,
                     ..step.from
@@ -128,6 +133,7 @@ pub(super) fn records(
                 let next = Some(next.to_string());
                 return Ok(StorePage { items, next });
             }
+            has_moved = true;
             let state = segment.state_of(found);
             if state != RecordState::Live && !parameters.all {
                 continue;
@@ -146,6 +152,7 @@ pub(super) fn records(
                 items.push(RecordReport::of(found, state, stored)?);
             }
         }
+        has_moved = true;
     }
     Ok(StorePage { items, next: None })
 }
@@ -187,6 +194,7 @@ impl<'a> Variants<'a> {
 pub(super) fn stats(
     disk: &Disk,
     parameters: &Parameters,
+    limits: PageLimits,
 ) -> Result<StorePage<DirectoryStats>, Refusal> {
     let begin = parameters.from.unwrap_or_default();
     let Some((found, begin)) = directory(disk, begin)? else {
@@ -204,13 +212,15 @@ pub(super) fn stats(
         set_aside: found.set_aside()?,
         ..DirectoryStats::default()
     };
-    let mut walk = Walk::new(disk, begin);
+    let mut walk = Walk::new(disk, begin, limits);
     let mut next = None;
+    let mut has_moved = false;
     while let Some(step) = walk.next()? {
-        if step.from.directory != begin.directory || (stats.segments > 0 && walk.is_late()) {
+        if step.from.directory != begin.directory || (has_moved && walk.is_late()) {
             next = Some(step.from.to_string());
             break;
         }
+        has_moved = true;
         let Ok((segment, contents)) = step.segment else {
             stats.problems += 1;
             continue;
@@ -231,4 +241,90 @@ pub(super) fn stats(
         items: vec![stats],
         next,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::time::Duration;
+    use weir_disk::files::SystemFiles;
+    use weir_disk::{BodyBlock, DirectoryConfig, DiskConfig, NewRecord};
+
+    const RECORDS: u64 = 20;
+
+    /// A page ends as soon as it has gone past something.
+    const AT_ONCE: PageLimits = PageLimits {
+        time: Duration::ZERO,
+        records: 1,
+    };
+
+    fn disk(path: &std::path::Path) -> Arc<Disk> {
+        let directory = DirectoryConfig {
+            path: path.to_path_buf(),
+            bytes: 64 << 20,
+        };
+        let config = DiskConfig {
+            segment_bytes: 4 << 20,
+            segments_min: 16,
+            ..DiskConfig::new(vec![directory])
+        };
+        let disk = Disk::open(config, Arc::new(SystemFiles), Arc::new(|_| {})).expect("a store");
+        for key in 0..RECORDS {
+            let new = NewRecord {
+                key: Digest(key, key),
+                ticket: disk.ticket(),
+                meta: Vec::new(),
+                body: vec![BodyBlock {
+                    from: 0,
+                    bytes: vec![0; 1000].into(),
+                }],
+            };
+            disk.append(new).expect("room");
+        }
+        while disk.usage().stored < RECORDS || disk.usage().loading > 0 {
+            std::thread::yield_now();
+        }
+        disk
+    }
+
+    fn purge(disk: &Disk, keys: std::ops::Range<u64>) {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.build().expect("a runtime");
+        for key in keys {
+            runtime
+                .block_on(disk.purge(Digest(key, key)))
+                .expect("purged");
+        }
+    }
+
+    /// Pages up to the last one, with `between` called after the first.
+    fn pages(disk: &Disk, between: impl FnOnce()) -> usize {
+        let mut parameters = Parameters::default();
+        let mut between = Some(between);
+        for count in 1.. {
+            let page = records(disk, &parameters, AT_ONCE).expect("a page");
+            assert!(page.items.is_empty());
+            let Some(next) = page.next else {
+                return count;
+            };
+            let next: Position = next.parse().expect("a place");
+            assert!(Some(next) > parameters.from, "a page goes on");
+            parameters.from = Some(next);
+            between.take().into_iter().for_each(|call| call());
+        }
+        unreachable!("pages end")
+    }
+
+    #[test]
+    fn page_of_dead_records_ends_in_time() {
+        let directory = tempfile::tempdir().expect("a temporary folder");
+        let disk = disk(directory.path());
+        purge(&disk, 0..RECORDS - 1);
+        // the last one is gone between two pages
+        let count = pages(&disk, || purge(&disk, RECORDS - 1..RECORDS));
+        // nearly each of them ends a page; the clock may not move between two
+        assert!(count as u64 > RECORDS / 2, "{count} pages");
+        disk.close();
+    }
 }
