@@ -138,7 +138,7 @@ mod tests {
             }
         };
         check("http://a.example/x", None);
-        check("https://a.example/x", Some("an http URL is needed: https"));
+        check("https://a.example/x", None);
         check("/x", Some("a whole URL is needed"));
     }
 }

@@ -169,8 +169,8 @@ fn origin_is_told_of_the_client_and_not_of_a_node() {
     let head = seen.last().expect("a request");
     assert_eq!(head.field("x-forwarded-for"), Some("192.0.2.7, 127.0.0.2"));
     assert_eq!(head.field("x-forwarded-proto"), Some("https"));
-    let own = "for=127.0.0.2;host=a.example;proto=http";
-    assert_eq!(head.field("forwarded"), Some(own));
+    let same = "for=192.0.2.7;proto=https, for=127.0.0.2;host=a.example;proto=http";
+    assert_eq!(head.field("forwarded"), Some(same));
     // what the node keeps is for that protocol alone
     assert!(ask(1, told).is_hit());
     let asked = cluster.asked(&path);

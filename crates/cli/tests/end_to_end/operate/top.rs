@@ -6,8 +6,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 use weir_measure::live::{
-    HistoryTable, Live, LiveKind, LiveSample, LiveSeries, Miss, RecentMisses, TopRow, TopTable,
-    VERSION,
+    HistoryTable, LinkRow, LinkRows, Live, LiveKind, LiveSample, LiveSeries, Miss, RecentMisses,
+    TopRow, TopTable, VERSION,
 };
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
@@ -178,7 +178,24 @@ fn of_hostile_names() -> SocketAddr {
         version: VERSION,
         misses: vec![miss],
     };
+    let link = LinkRow {
+        name: HOSTILE.into(),
+        received_bytes: 1,
+        sent_bytes: 1,
+        refused: 0,
+        waited_ms: 0,
+        rate_bytes_s: None,
+        is_in_window: false,
+        is_free: false,
+        is_clock_believed: true,
+        quota: None,
+    };
+    let links = LinkRows {
+        version: VERSION,
+        links: vec![link],
+    };
     let answers = [
+        ("/links", serde_json::to_string(&links)),
         ("/live", serde_json::to_string(&live)),
         ("/history", serde_json::to_string(&minute)),
         ("/top", serde_json::to_string(&table)),
