@@ -123,6 +123,26 @@ fn failure_at_the_start_leaves_the_terminal_alone() {
 /// What a terminal must not get: an escape sequence, text from right to left, wide characters.
 const HOSTILE: &str = "http://a/\u{1b}]0;owned\u{7}\u{202e}\u{6f22}\u{9b}2J";
 
+/// A link with such a name.
+fn hostile_links() -> LinkRows {
+    let link = LinkRow {
+        name: HOSTILE.into(),
+        received_bytes: 1,
+        sent_bytes: 1,
+        refused: 0,
+        waited_ms: 0,
+        rate_bytes_s: None,
+        is_in_window: false,
+        is_free: false,
+        is_clock_believed: true,
+        quota: None,
+    };
+    LinkRows {
+        version: VERSION,
+        links: vec![link],
+    }
+}
+
 /// Answers as the admin interface of a proxy that strangers have sent [`HOSTILE`] names to. It ends
 /// with the test.
 fn of_hostile_names() -> SocketAddr {
@@ -178,24 +198,8 @@ fn of_hostile_names() -> SocketAddr {
         version: VERSION,
         misses: vec![miss],
     };
-    let link = LinkRow {
-        name: HOSTILE.into(),
-        received_bytes: 1,
-        sent_bytes: 1,
-        refused: 0,
-        waited_ms: 0,
-        rate_bytes_s: None,
-        is_in_window: false,
-        is_free: false,
-        is_clock_believed: true,
-        quota: None,
-    };
-    let links = LinkRows {
-        version: VERSION,
-        links: vec![link],
-    };
     let answers = [
-        ("/links", serde_json::to_string(&links)),
+        ("/links", serde_json::to_string(&hostile_links())),
         ("/live", serde_json::to_string(&live)),
         ("/history", serde_json::to_string(&minute)),
         ("/top", serde_json::to_string(&table)),
