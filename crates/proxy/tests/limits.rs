@@ -4,9 +4,7 @@ mod support;
 
 #[path = "limits/heads.rs"]
 mod heads;
-#[path = "limits/link_background.rs"]
-mod link_background;
-#[path = "limits/links.rs"]
+#[path = "limits/links/mod.rs"]
 mod links;
 #[path = "limits/next_hop_pace.rs"]
 mod next_hop_pace;

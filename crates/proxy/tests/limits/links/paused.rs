@@ -1,6 +1,6 @@
-//! What is fetched over links for no client: the rest of paused fetches, and popular responses.
+//! Fetches that are paused, and completed later.
 
-use super::links::{linked, page};
+use super::{linked, page, quota};
 use crate::support::{PATIENCE, Representation, ScriptedOrigin, Setup};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -105,4 +105,90 @@ fn part_that_waits_for_room_chooses_no_next_hop_and_probes_none() {
     setup.proxy.wait_for(Metric::FetchesResumed, 1);
     setup.proxy.wait_for(Metric::FetchesUnderWay, 0);
     assert_eq!(setup.proxy.count(Metric::PausedParts), 1);
+}
+
+#[test]
+fn fetch_that_no_client_reads_is_paused_as_its_quota_is_spent_and_completed_in_the_next_period() {
+    for then in ["slow", "refuse"] {
+        let folder = TempDir::new().unwrap();
+        let text = quota(folder.path(), &format!(r#", "when_spent": "{then}""#));
+        let setup = Setup::gateway_with(|config| {
+            linked(&text)(config);
+            config.fetch.abort = AbortKind::Finish;
+            config.fetch.background_rate = ByteSize::from_gib(1);
+        });
+        let what = Representation::new("/large", 1_500_000);
+        let what = what.with_fields("Cache-Control: max-age=999999\r\n");
+        let mut client = setup.proxy.client();
+        client.send(what.get("Cookie: user=1\r\nX-Private: a\r\nUser-Agent: a\r\n"));
+        let (mut hop, _) = setup.origin.answer(what.head());
+        client.read_head();
+        client.into_peer().reset();
+        let goes_on = Metric::FetchesAbandoned(Aborted::GoOnAlways);
+        setup.proxy.wait_for(goes_on, 1);
+        let content = what.bytes(0, what.length);
+        let sending = std::thread::spawn(move || {
+            // the proxy closes the connection before all of it is sent
+            let _cut = hop.try_send(content);
+        });
+        setup.proxy.wait_for(Metric::FetchesPaused, 1);
+        sending.join().expect("no panic");
+        setup.proxy.wait_for(Metric::FetchesUnderWay, 0);
+        assert_eq!(setup.proxy.count(Metric::PausedParts), 1);
+        assert_eq!(setup.proxy.count(Metric::NextHopErrors), 0);
+        setup.origin.expect_untouched();
+        setup.proxy.clock.advance_ms(86_400_000);
+        let mut hop = setup.origin.accept();
+        let asked = hop.read_head();
+        let range = asked.field("Range").expect("a range");
+        let from = range.strip_prefix("bytes=").expect("bytes");
+        let (from, _) = from.split_once('-').expect("a range");
+        let from: u64 = from.parse().expect("a number");
+        assert!((900_000..1_300_000).contains(&from), "{from}");
+        assert!(asked.field("If-Range").is_some());
+        // nothing of the client whose request was paused
+        for name in ["Cookie", "X-Private", "User-Agent"] {
+            assert_eq!(asked.field(name), None, "{name}");
+        }
+        hop.send(what.part(from, what.length));
+        setup.proxy.wait_for(Metric::FetchesResumed, 1);
+        setup.proxy.wait_for(Metric::FetchesUnderWay, 0);
+        assert_eq!(setup.proxy.count(Metric::PausedParts), 0);
+        let response = setup.proxy.client().ask(what.get(""));
+        assert_eq!(response.verdict(), "hit");
+        what.check_whole(&response);
+        setup.origin.expect_untouched();
+    }
+}
+
+#[test]
+fn paused_fetch_is_completed_in_the_time_windows_that_say_so_alone() {
+    let folder = TempDir::new().unwrap();
+    // the clock of tests begins at midnight
+    let window = r#""windows": [{"time": "12:00-13:00", "complete": true}]"#;
+    let setup = Setup::gateway_with(|config| {
+        linked(&quota(folder.path(), &format!(", {window}")))(config);
+        config.fetch.abort = AbortKind::Finish;
+        config.fetch.background_rate = ByteSize::from_gib(1);
+    });
+    let what = Representation::new("/large", 1_500_000);
+    let what = what.with_fields("Cache-Control: max-age=999999\r\n");
+    let mut client = setup.proxy.client();
+    client.send(what.get(""));
+    let (mut hop, _) = setup.origin.answer(what.head());
+    client.read_head();
+    client.into_peer().reset();
+    let content = what.bytes(0, what.length);
+    let sending = std::thread::spawn(move || {
+        let _cut = hop.try_send(content);
+    });
+    setup.proxy.wait_for(Metric::FetchesPaused, 1);
+    sending.join().expect("no panic");
+    setup.proxy.clock.advance_ms(86_400_000);
+    // the link has room: a request over it is answered
+    setup.fetch("/page", &page("", 10));
+    assert_eq!(setup.proxy.count(Metric::PausedParts), 1);
+    setup.proxy.clock.advance_ms(12 * 3_600_000);
+    let mut hop = setup.origin.accept();
+    assert!(hop.read_head().field("Range").is_some());
 }

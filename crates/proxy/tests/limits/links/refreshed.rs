@@ -1,0 +1,37 @@
+//! Popular responses that are validated in time windows.
+
+use super::{linked, page};
+use crate::support::Setup;
+use weir_measure::Metric;
+
+#[test]
+fn popular_response_is_validated_in_a_time_window_without_any_field_of_a_client() {
+    let window = r#"{"time": "00:00-24:00", "refresh": 10}"#;
+    let link = format!(r#"[{{"name": "a", "windows": [{window}]}}]"#);
+    let setup = Setup::gateway_with(linked(&link));
+    let store = |path: &str, fields: &str| {
+        let asked = setup.head("GET", path, "1.1", "Cookie: user=1\r\nX-Private: a\r\n");
+        let (mut client, mut hop) = setup.lead(&asked);
+        hop.send(page(fields, 1000));
+        assert_eq!(client.read_response().status(), 200);
+    };
+    // what is not for all, or fresh for long, or cannot be validated, is left alone
+    store(
+        "/private",
+        "Cache-Control: private, max-age=60\r\nETag: \"a\"\r\n",
+    );
+    store("/long", "Cache-Control: max-age=9999\r\nETag: \"a\"\r\n");
+    store("/without", "Cache-Control: max-age=60\r\n");
+    let varies = "Cache-Control: max-age=60\r\nETag: \"a\"\r\nVary: X-Private\r\n";
+    store("/varies", varies);
+    store("/page", "Cache-Control: max-age=60\r\nETag: \"page\"\r\n");
+    let mut hop = setup.origin.accept();
+    let asked = hop.read_head();
+    assert_eq!(asked.field("If-None-Match"), Some("\"page\""));
+    for name in ["Cookie", "X-Private"] {
+        assert_eq!(asked.field(name), None, "{name}");
+    }
+    hop.send("HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=60\r\nETag: \"page\"\r\n\r\n");
+    setup.proxy.wait_for(Metric::WindowRefreshes, 1);
+    setup.origin.expect_untouched();
+}
