@@ -18,6 +18,7 @@ mod byte_span;
 pub mod collapse;
 mod continuation;
 mod in_flight;
+mod least_progress;
 mod pace;
 pub mod page_cache;
 mod paused_parts;
@@ -36,6 +37,7 @@ pub use in_flight::{
     InFlightState, NEAR_BYTES, PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES,
     PASSING_BEHIND_READER_BYTES, READERS_MAX, ReadPermit, ReaderId, SPANS_MAX, Step,
 };
+pub use least_progress::{LeastProgress, PROGRESS_BYTES_MIN, PROGRESS_EACH_MS};
 pub use pace::{Pace, ReadAhead};
 pub use paused_parts::{
     PAUSED_ATTEMPTS_MAX, PAUSED_KEPT_MS, PAUSED_PARTS_MAX, PAUSED_REST_MS, PausedParts,

@@ -34,10 +34,17 @@ struct Paused<T> {
     key: Digest,
     target: T,
     since: Tick,
-    /// It is not tried before.
-    rests_until: Tick,
+    state: PartState,
     /// Attempts that failed.
     failed: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PartState {
+    /// It is not tried before.
+    RestsUntil(Tick),
+    /// It is being completed.
+    UnderWay,
 }
 
 impl<T> Default for PausedParts<T> {
@@ -48,8 +55,11 @@ impl<T> Default for PausedParts<T> {
 
 impl<T: Clone> PausedParts<T> {
     /// The fetch of `key` was paused. One of the same key takes its place; if there are too many,
-    /// the oldest is forgotten.
+    /// the oldest is forgotten. Attempts that failed count on if it was being completed.
     pub fn pause(&mut self, now: Tick, key: Digest, target: T) {
+        let before = self.find(key);
+        let under_way = before.filter(|part| part.state == PartState::UnderWay);
+        let failed = under_way.map_or(0, |part| part.failed);
         self.forget(key);
         if self.parts.len() >= PAUSED_PARTS_MAX {
             self.parts.remove(0);
@@ -58,27 +68,40 @@ impl<T: Clone> PausedParts<T> {
             key,
             target,
             since: now,
-            rests_until: now,
-            failed: 0,
+            state: PartState::RestsUntil(now),
+            failed,
         });
     }
 
     /// The parts that may be completed now, the oldest first. Those that are too old are forgotten.
     pub fn due(&mut self, now: Tick) -> Vec<(Digest, T)> {
-        self.parts
-            .retain(|part| now.ms_since(part.since) < PAUSED_KEPT_MS);
-        let due = self.parts.iter().filter(|part| part.rests_until <= now);
+        self.parts.retain(|part| {
+            part.state == PartState::UnderWay || now.ms_since(part.since) < PAUSED_KEPT_MS
+        });
+        let is_due = |part: &&Paused<T>| match part.state {
+            PartState::RestsUntil(until) => until <= now,
+            PartState::UnderWay => false,
+        };
+        let due = self.parts.iter().filter(is_due);
         due.map(|part| (part.key, part.target.clone())).collect()
     }
 
-    /// The next hop of the part of `key` did not send its rest.
+    /// The part of `key` is being completed from now on: until [`Self::pause`], [`Self::fail`],
+    /// [`Self::rest`] or [`Self::forget`] it is not due.
+    pub fn begin(&mut self, key: Digest) {
+        if let Some(part) = self.find(key) {
+            part.state = PartState::UnderWay;
+        }
+    }
+
+    /// The next hop of the part of `key` did not send its rest, or not all of it.
     pub fn fail(&mut self, now: Tick, key: Digest) {
-        let Some(part) = self.parts.iter_mut().find(|part| part.key == key) else {
+        let Some(part) = self.find(key) else {
             return;
         };
         let rest_ms = PAUSED_REST_MS << part.failed;
         part.failed += 1;
-        part.rests_until = now.plus_ms(rest_ms);
+        part.state = PartState::RestsUntil(now.plus_ms(rest_ms));
         if part.failed >= PAUSED_ATTEMPTS_MAX {
             self.forget(key);
         }
@@ -86,14 +109,18 @@ impl<T: Clone> PausedParts<T> {
 
     /// There was no room for the part of `key`: nothing was sent.
     pub fn rest(&mut self, now: Tick, key: Digest) {
-        if let Some(part) = self.parts.iter_mut().find(|part| part.key == key) {
-            part.rests_until = now.plus_ms(PAUSED_REST_MS);
+        if let Some(part) = self.find(key) {
+            part.state = PartState::RestsUntil(now.plus_ms(PAUSED_REST_MS));
         }
     }
 
-    /// The part of `key` is being completed, or cannot be.
+    /// The part of `key` is completed, or cannot be.
     pub fn forget(&mut self, key: Digest) {
         self.parts.retain(|part| part.key != key);
+    }
+
+    fn find(&mut self, key: Digest) -> Option<&mut Paused<T>> {
+        self.parts.iter_mut().find(|part| part.key == key)
     }
 
     /// How many are remembered.
@@ -155,6 +182,25 @@ mod tests {
         parts.fail(Tick(now), key(1));
         assert!(parts.is_empty());
         assert!(now < 9 * 3_600_000);
+    }
+
+    #[test]
+    fn part_that_is_being_completed_is_not_due_and_its_failures_count_on() {
+        let mut parts = PausedParts::default();
+        parts.pause(Tick(0), key(1), 1);
+        parts.begin(key(1));
+        assert_eq!(due(&mut parts, 2 * PAUSED_KEPT_MS), []);
+        assert_eq!(parts.len(), 1);
+        parts.fail(Tick(0), key(1));
+        assert_eq!(due(&mut parts, PAUSED_REST_MS), [1]);
+        parts.begin(key(1));
+        // its link has nothing for it: it goes on as soon as there is room
+        parts.pause(Tick(PAUSED_REST_MS), key(1), 2);
+        assert_eq!(due(&mut parts, PAUSED_REST_MS), [2]);
+        parts.begin(key(1));
+        parts.fail(Tick(0), key(1));
+        assert_eq!(due(&mut parts, 2 * PAUSED_REST_MS - 1), []);
+        assert_eq!(due(&mut parts, 2 * PAUSED_REST_MS), [2]);
     }
 
     #[test]

@@ -45,6 +45,10 @@ use weir_semantics::{
 };
 use weir_store::{DiskVariants, ExpectedResponse, StoredResponse};
 
+/// How long a next hop may be silent before the head of a response that nothing has asked for:
+/// others wait for its place.
+const UNASKED_HEAD_SILENCE_MAX: Span = Span::from_millis(10_000);
+
 /// How a request is answered. It is moved on the way of each hit: what hits do not have is boxed.
 #[derive(Debug)]
 pub(crate) enum Plan {
@@ -118,6 +122,9 @@ pub(crate) struct RequestState {
     pub(crate) background: bool,
     /// It is the request of a call about stored responses.
     pub(crate) is_of_call: bool,
+    /// It is a request of this program's own: neither a client nor a module nor the operator has
+    /// asked for what it brings.
+    pub(crate) is_unasked: bool,
     /// The missing range of a stored part that is requested.
     pub(crate) missing: Option<MissingRange>,
     /// Set while it leads collapsed requests.
@@ -175,6 +182,7 @@ impl RequestState {
             key,
             background: false,
             is_of_call: false,
+            is_unasked: false,
             missing: None,
             leader: None,
             expected: None,
@@ -416,6 +424,9 @@ impl RequestState {
         match (&self.lateral, &self.proxy) {
             (Some(_), _) => config.cluster.peer_timeout,
             (None, Some(proxy)) if proxy.is_sibling() => proxy.configured().timeout,
+            (None, _) if self.is_unasked => {
+                config.limits.next_hop_silence.min(UNASKED_HEAD_SILENCE_MAX)
+            }
             (None, _) => config.limits.next_hop_silence,
         }
     }
@@ -435,6 +446,11 @@ impl RequestState {
         self.missing
             .as_ref()
             .is_some_and(|missing| missing.into.is_some())
+    }
+
+    /// Whether it completes a stored part for no client.
+    pub(crate) const fn completes_part(&self) -> bool {
+        self.is_unasked && self.missing.is_some()
     }
 
     /// Whether no client waits for what it brings: a validation in the background.

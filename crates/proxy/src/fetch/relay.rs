@@ -26,7 +26,7 @@ use weir_net::http::{
 };
 use weir_net::{Deadline, Party};
 use weir_policy::catalog::Refusal;
-use weir_policy::fetch::ReadAhead;
+use weir_policy::fetch::{LeastProgress, ReadAhead};
 use weir_wire::BodyLength;
 
 /// Pieces below this size are copied together and written at once; larger ones are written in
@@ -42,6 +42,8 @@ pub(crate) struct Terms {
     read_ahead: ReadAhead,
     /// No client waits for it: it is fetched for the store, within the budget of background bytes.
     is_background: bool,
+    /// Nothing has asked for it: its next hop has to send something.
+    is_unasked: bool,
     /// The connection may come from a route with another read-ahead: the kernel's buffers are
     /// looked at at once.
     read_aheads_differ: bool,
@@ -58,6 +60,7 @@ impl Terms {
             half_closed: settings.config.fetch.half_closed.as_duration(),
             read_ahead: exchange.read_ahead(),
             is_background: exchange.is_for_store_alone(),
+            is_unasked: exchange.is_unasked,
             read_aheads_differ: settings.read_aheads_differ(),
         }
     }
@@ -128,6 +131,8 @@ pub(crate) struct Relay<'a> {
     held: Option<Box<HeldContent>>,
     /// Its share of the budget of background bytes, if it counts against that.
     background: Option<Allowance>,
+    /// What it brings, if nothing has asked for it.
+    progress: Option<LeastProgress>,
     /// Bytes that may be written before the kernel's buffers are looked at.
     free_bytes: u64,
     /// Once it is needed, where there is a read-ahead to keep to.
@@ -174,6 +179,9 @@ impl<'a> Relay<'a> {
             store_writer,
             held: None,
             background: terms.is_background.then(Allowance::default),
+            progress: terms
+                .is_unasked
+                .then(|| LeastProgress::new(worker.now().tick)),
             governor: None,
             governed: false,
             finished: false,
@@ -363,7 +371,15 @@ impl<'a> Relay<'a> {
         });
         match read {
             Poll::Pending => {
-                if self.sending.get().is_under_way() || from_hop.is_held_back() {
+                let is_held_back = from_hop.is_held_back();
+                if let Some(progress) = &mut self.progress {
+                    let now = worker.now().tick;
+                    match is_held_back {
+                        true => progress.hold_back(now),
+                        false => progress.go_on(now),
+                    }
+                }
+                if self.sending.get().is_under_way() || is_held_back {
                     // what is sent has limits of its own, and the wait for a link is no silence
                     self.deadline.set(self.terms.hop_silence);
                 } else {
@@ -380,9 +396,24 @@ impl<'a> Relay<'a> {
                     allowance.spend(read.bytes);
                 }
                 self.ended.overhead_bytes += read.bytes - read.content_bytes;
-                Poll::Ready(self.settle(read.end, emitted))
+                let settled = self.settle(read.end, emitted);
+                if !self.finished && self.is_too_slow(read.bytes) {
+                    return Poll::Ready(Err(RelayEnd::Cut("next-hop-slow")));
+                }
+                Poll::Ready(settled)
             }
         }
+    }
+
+    /// Whether nothing has asked for it, and its next hop sends too little, with the `bytes` that
+    /// it has just sent. What sends nothing is cut as silent.
+    fn is_too_slow(&mut self, bytes: u64) -> bool {
+        let Some(progress) = &mut self.progress else {
+            return false;
+        };
+        let now = self.worker.now().tick;
+        progress.add(now, bytes);
+        progress.is_too_slow(now)
     }
 
     /// How many bytes the budget of background bytes permits to read; waits for them. The wait does
@@ -403,6 +434,9 @@ impl<'a> Relay<'a> {
         let allowed = allowance.poll(budget, || worker.now(), wanted, cx);
         if allowed.is_pending() {
             self.deadline.set(self.terms.hop_silence);
+            if let Some(progress) = &mut self.progress {
+                progress.hold_back(worker.now().tick);
+            }
         }
         allowed.map(|bytes| Ok(usize::try_from(bytes).unwrap_or(usize::MAX)))
     }

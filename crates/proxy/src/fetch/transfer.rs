@@ -25,7 +25,9 @@ use weir_net::flow;
 use weir_net::http::{ContentCut, ContentEnd, ContentRead, NextHopStream};
 use weir_net::{Deadline, Party};
 use weir_policy::Tick;
-use weir_policy::fetch::{AbortDecision, FetchEnd, FetchId, ReadPermit, StopReason, judge};
+use weir_policy::fetch::{
+    AbortDecision, FetchEnd, FetchId, LeastProgress, ReadPermit, StopReason, judge,
+};
 use weir_semantics::Method;
 
 /// What a fetch begins with: the response head has been received.
@@ -58,6 +60,9 @@ struct Fetch {
     background: Allowance,
     /// What requests the rest of it, if it is over a link and can be paused.
     target: Option<PartTarget>,
+    /// What it brings without readers, if it completes a paused part: then it has a place that
+    /// others wait for.
+    completing: Option<LeastProgress>,
     /// Bytes that the heavy hitters do not have yet.
     uncounted: Cell<u64>,
 }
@@ -91,6 +96,9 @@ pub(crate) fn begin(
         unread_ms_max: settings.config.fetch.finish_unknown_length.as_millis(),
         unread_since: None,
         background: Allowance::default(),
+        completing: exchange
+            .completes_part()
+            .then(|| LeastProgress::new(worker.now().tick)),
         uncounted: Cell::new(0),
     });
     worker.counters().inc(Metric::FetchesUnderWay);
@@ -147,6 +155,7 @@ impl Fetch {
             let permit = self.in_flight.permit(&self.worker, self.id, cx.waker());
             if matches!(permit, ReadPermit::UpTo(_) | ReadPermit::Wait) {
                 self.unread_since = None;
+                self.begin_progress();
             }
             let most = match permit {
                 ReadPermit::UpTo(most) => {
@@ -173,7 +182,11 @@ impl Fetch {
                 }
                 ReadPermit::Background if self.in_flight.is_kept() => {
                     self.set_background(true);
-                    ready!(self.poll_background(cx))
+                    let allowed = self.poll_background(cx);
+                    if allowed.is_pending() {
+                        self.hold_back();
+                    }
+                    ready!(allowed)
                 }
                 ReadPermit::Unread | ReadPermit::Background if self.in_flight.is_awaited() => {
                     return Poll::Pending;
@@ -215,9 +228,13 @@ impl Fetch {
             Poll::Pending if response.is_held_back() => {
                 // the link keeps it waiting, not the next hop
                 self.deadline.moved();
+                self.hold_back();
                 Poll::Pending
             }
             Poll::Pending => {
+                if let Some(progress) = &mut self.completing {
+                    progress.go_on(worker.now().tick);
+                }
                 self.deadline.wait_for(Party::NextHop, self.silence);
                 if self.deadline.poll_passed(cx).is_ready() {
                     self.finish(FetchEnd::Cut);
@@ -241,11 +258,17 @@ impl Fetch {
             }
             Poll::Ready(Ok(read)) => {
                 self.deadline.moved();
+                if let Some(progress) = &mut self.completing {
+                    progress.add(worker.now().tick, read.bytes);
+                }
                 self.background.spend(read.bytes);
                 worker.counters().add(Metric::BytesFromNextHops, read.bytes);
                 self.uncounted.set(self.uncounted.get() + read.bytes);
                 self.count_names();
                 self.settle(&read);
+                if self.is_too_slow() {
+                    self.finish(FetchEnd::Cut);
+                }
                 Poll::Ready(())
             }
         }
@@ -317,6 +340,28 @@ impl Fetch {
             && !self.in_flight.is_awaited()
     }
 
+    /// Whether it completes a part, and its next hop sends too little. It is looked at whenever
+    /// something comes, and what sends nothing is cut as silent.
+    fn is_too_slow(&self) -> bool {
+        let now = || self.worker.now().tick;
+        let is_too_slow = |progress: &LeastProgress| progress.is_too_slow(now());
+        self.completing.as_ref().is_some_and(is_too_slow) && !self.in_flight.is_awaited()
+    }
+
+    /// What it brings is measured from now on.
+    fn begin_progress(&mut self) {
+        if let Some(progress) = &mut self.completing {
+            *progress = LeastProgress::new(self.worker.now().tick);
+        }
+    }
+
+    /// It waits for its link, or for the background's rate.
+    fn hold_back(&mut self) {
+        if let Some(progress) = &mut self.completing {
+            progress.hold_back(self.worker.now().tick);
+        }
+    }
+
     /// Ends, and is to be completed later, unless a reader was attached meanwhile.
     fn pause(&mut self) {
         if self.in_flight.end_unread(&self.worker, self.id) {
@@ -330,10 +375,26 @@ impl Fetch {
         let Some(target) = self.target.take() else {
             return;
         };
+        self.completing = None;
         let shared = &self.worker.shared;
         let (now, key) = (self.worker.now().tick, self.in_flight.key());
         let counters = shared.common_counters();
         shared.paused.pause(counters, now, key, target);
+    }
+
+    /// Says what came of the completion of a part, if that is not known yet: what its next hop did
+    /// not send is asked for again later.
+    fn conclude(&mut self, end: FetchEnd) {
+        if self.completing.take().is_none() {
+            return;
+        }
+        let shared = &self.worker.shared;
+        let (now, key) = (self.worker.now().tick, self.in_flight.key());
+        let (paused, counters) = (&shared.paused, shared.common_counters());
+        match end {
+            FetchEnd::Cut => paused.fail(counters, now, key),
+            _ => paused.forget(counters, key),
+        }
     }
 
     /// It has no reader: continues, or stops.
@@ -413,6 +474,7 @@ impl Fetch {
             return;
         }
         self.end = Some(end);
+        self.conclude(end);
         if self.uncounted.get() > 0 {
             self.count_names();
         }

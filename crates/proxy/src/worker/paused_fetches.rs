@@ -52,19 +52,24 @@ impl PausedFetches {
         due
     }
 
+    /// The rest of the one of `key` is being requested.
+    pub(crate) fn begin(&self, key: Digest) {
+        self.lock().begin(key);
+    }
+
     /// There was no room for the one of `key`.
     pub(crate) fn rest(&self, now: Tick, key: Digest) {
         self.lock().rest(now, key);
     }
 
-    /// The next hop of the one of `key` did not send its rest.
+    /// The next hop of the one of `key` did not send its rest, or not all of it.
     pub(crate) fn fail(&self, counters: &Counters, now: Tick, key: Digest) {
         let mut parts = self.lock();
         parts.fail(now, key);
         set(counters, &parts);
     }
 
-    /// The one of `key` is being completed, or cannot be.
+    /// The one of `key` is completed, or cannot be.
     pub(crate) fn forget(&self, counters: &Counters, key: Digest) {
         let mut parts = self.lock();
         parts.forget(key);

@@ -93,7 +93,7 @@ impl Download<'_, '_> {
             return Ok(Step::Final(continued(exchange, &response, fits)));
         }
         if let (Some(missing), Some(stored)) = (&exchange.missing, stored.as_deref())
-            && exchange.is_of_call
+            && exchange.completes_part()
         {
             let is_rest =
                 head.status == 206 && missing.fits(stored, &facts, head.fields, body) == Fits::Same;

@@ -33,9 +33,11 @@ impl Download<'_, '_> {
     pub(super) async fn next_head(&mut self) -> Result<Step, HopFailure> {
         let heads = self.parties.exchange.settings.response_heads;
         let silence = self.parties.exchange.head_silence();
-        // interim responses of another node or a sibling give it no more time
+        // interim responses of another node or a sibling give it no more time, nor do those of a
+        // next hop to what nothing has asked for
         let exchange = &self.parties.exchange;
-        let is_hurried = exchange.lateral.is_some() || exchange.asks_sibling();
+        let is_hurried =
+            exchange.lateral.is_some() || exchange.asks_sibling() || exchange.is_unasked;
         if self.interim == 0 || !is_hurried {
             self.parties.deadline.set(silence.as_duration());
         }

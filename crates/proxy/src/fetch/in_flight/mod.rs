@@ -392,6 +392,11 @@ impl InFlightResponse {
         !self.lock().is_closed()
     }
 
+    /// Whether clients read it now.
+    pub(crate) fn has_readers(&self) -> bool {
+        self.lock().fill.readers() > 0
+    }
+
     /// Whether a request that waited for it is about to read it: then it is not to be judged as one
     /// without readers.
     pub(crate) fn is_awaited(&self) -> bool {

@@ -68,7 +68,7 @@ impl StoredCalls {
         Self { worker, caller }
     }
 
-    fn context(&self) -> Result<CallContext, StoredError> {
+    pub(super) fn context(&self) -> Result<CallContext, StoredError> {
         let worker = self.worker.upgrade().ok_or(StoredError::Unavailable)?;
         let (module, may_store) = match &self.caller {
             Caller::Operator => (None, true),

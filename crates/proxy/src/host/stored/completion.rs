@@ -17,7 +17,8 @@ use weir_extend::{Pending, StoredError, StoredTarget};
 use weir_measure::Metric;
 use weir_policy::{Command, Covers, Digest, Event, Forwarding, Transaction};
 
-/// How long the head of a response may take.
+/// How long the head of a response may take, with connecting and the wait for the link. The next
+/// hop has less (`RequestState::head_silence`).
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Over no link there is always room.
@@ -56,6 +57,7 @@ async fn complete(
         return Ok(Completion::NoRoom);
     }
     let mut exchange = target::with_variant(exchange).await?;
+    exchange.is_unasked = true;
     if exchange.key != key || check_rules(&exchange).is_err() {
         return Ok(Completion::Gone);
     }

@@ -6,12 +6,13 @@
 //! bytes hold. `calls` has the calls, `target` the request that one stands for, `lookup` what is
 //! stored for it, `listing` all that is stored for a target, `explain` what would become of a
 //! request, `refetch` the requests, `completion` and `paused_fetches` those for the rest of parts,
-//! `window_refreshes` those for popular responses, `link_room` whether links have room for these,
-//! `injection` and `reading` content in pieces.
+//! `window_refreshes` those for popular responses, `first_hop` and `link_room` where these go and
+//! whether links have room for them, `injection` and `reading` content in pieces.
 
 pub(crate) mod calls;
 pub(crate) mod completion;
 pub(crate) mod explain;
+mod first_hop;
 mod injection;
 mod link_room;
 pub(crate) mod listing;

@@ -1,20 +1,21 @@
 //! Completes parts whose fetches were paused, once their links have room again.
 //!
-//! On the first worker. Few are completed at a time, one for each host, the one that was paused
-//! first before others; each is a background fetch, and is paused again if its link has nothing for
-//! it.
+//! On the first worker. Few are completed at a time, one from each next hop, the one that was
+//! paused first before others; each is a background fetch, and is paused again if its link has
+//! nothing for it. One whose next hop sends too little ends, and rests.
 
 use super::calls::{Caller, StoredCalls};
 use super::completion::Completion;
 use crate::fetch::in_flight::InFlightResponse;
 use crate::host::worker_task;
 use crate::worker::core::Worker;
-use crate::worker::paused_fetches::PartTarget;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Weak;
 use std::time::Duration;
 use tokio::task::JoinSet;
+use weir_extend::StoredTarget;
+use weir_net::next_hops::HopKey;
 use weir_net::workers::Stage;
 use weir_policy::Digest;
 
@@ -24,20 +25,23 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Parts that are completed at a time.
 const COMPLETED_AT_ONCE_MAX: usize = 4;
 
-/// Parts of one host that are completed at a time: one that does not answer leaves the others to
-/// the rest.
-const COMPLETED_OF_HOST_MAX: usize = 1;
+/// Parts that are completed from one next hop at a time: one that does not answer leaves the other
+/// places to the rest.
+const COMPLETED_OF_HOP_MAX: usize = 1;
 
 /// A part that is being completed.
 struct Place {
-    host: Box<str>,
+    /// The next hop, as far as it is known before one is chosen.
+    hop: Option<HopKey>,
     /// Shared with the task that asks for the rest.
     begun: Rc<RefCell<Weak<InFlightResponse>>>,
 }
 
 impl Place {
+    /// What clients read is a fetch as any other, and leaves its place.
     fn is_taken(&self) -> bool {
-        Rc::strong_count(&self.begun) > 1 || self.begun.borrow().strong_count() > 0
+        let in_flight = self.begun.borrow().upgrade();
+        Rc::strong_count(&self.begun) > 1 || in_flight.is_some_and(|it| !it.has_readers())
     }
 }
 
@@ -49,13 +53,14 @@ pub(crate) fn spawn(worker: &Rc<Worker>) {
 
 async fn run(worker: &Rc<Worker>) {
     let shared = &worker.shared;
+    let calls = StoredCalls::new(Rc::downgrade(worker), Caller::Operator);
     let mut places: Vec<Place> = Vec::new();
     let mut asking = JoinSet::new();
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         while asking.try_join_next().is_some() {}
         places.retain(Place::is_taken);
-        if shared.background.is_nothing() {
+        if shared.background.is_nothing() || places.len() >= COMPLETED_AT_ONCE_MAX {
             continue;
         }
         let now = worker.now().tick;
@@ -63,14 +68,16 @@ async fn run(worker: &Rc<Worker>) {
             if places.len() >= COMPLETED_AT_ONCE_MAX {
                 break;
             }
-            let host = host_of(&target.url);
-            let of_host = places.iter().filter(|place| *place.host == *host);
-            if of_host.count() >= COMPLETED_OF_HOST_MAX {
+            let target = StoredTarget::from(target);
+            let hop = calls.first_hop(&target);
+            let of_hop = places.iter().filter(|place| place.hop == hop);
+            if of_hop.count() >= COMPLETED_OF_HOP_MAX {
                 continue;
             }
+            shared.paused.begin(key);
             let begun = Rc::default();
             places.push(Place {
-                host: host.into(),
+                hop,
                 begun: Rc::clone(&begun),
             });
             asking.spawn_local(complete(Rc::clone(worker), (key, target), begun));
@@ -81,26 +88,18 @@ async fn run(worker: &Rc<Worker>) {
 /// Has the rest of a part requested, and notes what came of it.
 async fn complete(
     worker: Rc<Worker>,
-    (key, target): (Digest, PartTarget),
+    (key, target): (Digest, StoredTarget),
     begun: Rc<RefCell<Weak<InFlightResponse>>>,
 ) {
     let calls = StoredCalls::new(Rc::downgrade(&worker), Caller::Operator);
-    let result = calls.complete(target.into(), key).await;
+    let result = calls.complete(target, key).await;
     let (paused, counters) = (&worker.shared.paused, worker.shared.common_counters());
     let now = worker.now().tick;
     match result {
         Ok(Completion::NoRoom) => paused.rest(now, key),
-        Ok(Completion::Begun(in_flight)) => {
-            *begun.borrow_mut() = in_flight;
-            paused.forget(counters, key);
-        }
+        // its fetch says what becomes of it
+        Ok(Completion::Begun(in_flight)) => *begun.borrow_mut() = in_flight,
         Ok(Completion::Gone) => paused.forget(counters, key),
         Err(_) => paused.fail(counters, now, key),
     }
-}
-
-/// The host and port of a URL.
-fn host_of(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.split(['/', '?']).next().unwrap_or(rest)
 }

@@ -139,6 +139,7 @@ async fn refresh(context: &CallContext, target: &StoredTarget) -> Result<Refresh
         return Ok(Refresh::NoWindow);
     }
     let mut exchange = target::with_variant(exchange).await?;
+    exchange.is_unasked = true;
     check_rules(&exchange)?;
     let now = context.worker.now();
     let Some((response, expected)) = find(&mut exchange).await? else {
@@ -201,6 +202,7 @@ pub(super) fn background(
     };
     let mut state = exchange.in_background(tx, plan);
     state.is_of_call = true;
+    state.is_unasked = exchange.is_unasked;
     state
 }
 

@@ -1,22 +1,26 @@
 //! Validates popular stored responses in time windows of links, so that they are fresh when clients
 //! ask for them.
 //!
-//! On the first worker, one response after the other, the most requested first. What is popular is
-//! known by its URL alone, from the heavy hitters. The request has no field of a client, and what
-//! it brings is judged as what any such request brings.
+//! On the first worker, the most requested first: few at a time, one from each next hop. One that
+//! does not answer, or trickles, is left alone for the rest of a look. What is popular is known by
+//! its URL alone, from the heavy hitters. The request has no field of a client, and what it brings
+//! is judged as what any such request brings.
 
 use super::calls::{Caller, StoredCalls};
 use super::refetch::Refresh;
 use crate::host::worker_task;
 use crate::worker::core::Worker;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
-use weir_extend::{Fields, ListenerMode, StoredTarget};
+use tokio::task::JoinSet;
+use weir_extend::{Fields, ListenerMode, StoredError, StoredTarget};
 use weir_measure::Metric;
 use weir_measure::live::{TopBy, TopOf};
+use weir_net::next_hops::HopKey;
 use weir_net::workers::Stage;
-use weir_policy::KeyHasher;
 use weir_policy::fetch::RefreshedTargets;
+use weir_policy::{Digest, KeyHasher};
 
 /// How often it looks whether a window is open.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -24,6 +28,18 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// After a look at what is popular it does not look again for so long: the sketches of all workers
 /// are merged for it.
 const REST: Duration = Duration::from_secs(30);
+
+/// Responses that are validated at a time, one from each next hop: one that does not answer leaves
+/// the others to the rest.
+const REFRESHED_AT_ONCE_MAX: usize = 4;
+
+/// A popular response that may be validated.
+struct Popular {
+    /// The next hop, as far as it is known before one is chosen.
+    hop: Option<HopKey>,
+    key: Digest,
+    target: StoredTarget,
+}
 
 /// Validates from now on until a shutdown begins; on the first worker. To be called once on each.
 pub(crate) fn spawn(worker: &Rc<Worker>) {
@@ -58,6 +74,7 @@ async fn look(
         most.into(),
         &settings.config.admin,
     );
+    let mut waiting = VecDeque::new();
     for row in popular.rows {
         for mode in [ListenerMode::Forward, ListenerMode::Gateway] {
             let mut hasher = KeyHasher::new(worker.shared.store.secret());
@@ -72,16 +89,53 @@ async fn look(
                 url: row.name.clone(),
                 fields: Fields::default(),
             };
-            match calls.refresh(target).await {
-                Ok(Refresh::Done) => {
-                    let counters = worker.shared.common_counters();
-                    counters.add_shared(Metric::WindowRefreshes, 1);
-                }
-                Ok(Refresh::NoWindow) => continue,
-                // one that cannot be had is tried again an hour later
-                Ok(Refresh::NotNeeded) | Err(_) => {}
-            }
-            refreshed.note(worker.now().tick, key);
+            let hop = calls.first_hop(&target);
+            waiting.push_back(Popular { hop, key, target });
         }
+    }
+    refresh_all(worker, calls, refreshed, waiting).await;
+}
+
+/// Looks at each of those that are `waiting`.
+async fn refresh_all(
+    worker: &Worker,
+    calls: &StoredCalls,
+    refreshed: &mut RefreshedTargets,
+    mut waiting: VecDeque<Popular>,
+) {
+    let mut under_way = JoinSet::new();
+    let mut hops: Vec<Option<HopKey>> = Vec::new();
+    loop {
+        let is_free = |popular: &Popular| !hops.contains(&popular.hop);
+        if under_way.len() < REFRESHED_AT_ONCE_MAX
+            && let Some(at) = waiting.iter().position(is_free)
+            && let Some(Popular { hop, key, target }) = waiting.remove(at)
+        {
+            hops.push(hop.clone());
+            let refresh = calls.refresh(target);
+            under_way.spawn_local(async move { (hop, key, refresh.await) });
+            continue;
+        }
+        let Some(ended) = under_way.join_next().await else {
+            return;
+        };
+        // one that panicked is counted where it did, and its next hop is left alone
+        let Ok((hop, key, result)) = ended else {
+            continue;
+        };
+        hops.retain(|other| *other != hop);
+        match result {
+            Ok(Refresh::Done) => {
+                let counters = worker.shared.common_counters();
+                counters.add_shared(Metric::WindowRefreshes, 1);
+            }
+            Ok(Refresh::NoWindow) => continue,
+            Err(StoredError::Timeout | StoredError::Unreachable) => {
+                waiting.retain(|popular| popular.hop != hop);
+            }
+            // one that cannot be had is tried again an hour later
+            Ok(Refresh::NotNeeded) | Err(_) => {}
+        }
+        refreshed.note(worker.now().tick, key);
     }
 }

@@ -1,11 +1,13 @@
 //! Fetches that are paused, and completed later.
 
 use super::{linked, page, quota};
-use crate::support::{PATIENCE, Representation, ScriptedOrigin, Setup};
+use crate::support::{Head, PATIENCE, Representation, ScriptedOrigin, Setup};
+use serde_json::json;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use weir_measure::{Aborted, Label, Metric, RouteChoice};
-use weir_policy::fetch::AbortKind;
+use weir_policy::fetch::{AbortKind, PAUSED_REST_MS, PROGRESS_EACH_MS};
 use weir_proxy::config::{ByteSize, NextHopUrl, PathPrefix, Route};
 use xtask::closed_port::ClosedPort;
 
@@ -29,6 +31,43 @@ fn pause(setup: &Setup, origin: &ScriptedOrigin, what: &Representation) {
     sending.join().expect("no panic");
 }
 
+/// The first byte of the rest that is asked for.
+fn first_of(asked: &Head) -> u64 {
+    let range = asked.field("Range").expect("a range");
+    let from = range.strip_prefix("bytes=").expect("bytes");
+    let (from, _) = from.split_once('-').expect("a range");
+    from.parse().expect("a number")
+}
+
+fn url(origin: &ScriptedOrigin) -> NextHopUrl {
+    let address = origin.address();
+    format!("http://{address}").parse().expect("a URL")
+}
+
+/// A gateway with a route and a link of its own for each of these origins, by its name; each link
+/// has a quota of 1 MiB a day.
+fn with_links(folder: &Path, origins: &[(&str, ScriptedOrigin)]) -> Setup {
+    Setup::gateway_with(|config| {
+        let mut links = Vec::new();
+        for (name, origin) in origins {
+            let path: PathPrefix = format!("/{name}").parse().expect("a path");
+            let next_hops = vec![url(origin)];
+            links.push(json!({
+                "name": name, "quota": "1MiB", "period": "day", "overhead_percent": 0,
+                "state_file": folder.join(name), "next_hops": next_hops,
+            }));
+            config.routes.push(Route {
+                path,
+                next_hops,
+                ..Route::default()
+            });
+        }
+        linked(&json!(links).to_string())(config);
+        config.fetch.abort = AbortKind::Finish;
+        config.fetch.background_rate = ByteSize::from_gib(1);
+    })
+}
+
 fn choices(setup: &Setup) -> u64 {
     let reasons = RouteChoice::ALL.iter();
     let of = |reason: &RouteChoice| setup.proxy.count(Metric::RouteChoices(*reason));
@@ -40,15 +79,15 @@ fn part_that_waits_for_room_chooses_no_next_hop_and_probes_none() {
     let folder = TempDir::new().unwrap();
     let other = ScriptedOrigin::new();
     let closed = ClosedPort::hold().expect("a port");
-    let url = |address| -> NextHopUrl { format!("http://{address}").parse().expect("a URL") };
     let setup = Setup::gateway_with(|config| {
         let behind = &mut config.routes[0].next_hops;
-        behind.push(url(closed.address()));
+        let closed = format!("http://{}", closed.address());
+        behind.push(closed.parse().expect("a URL"));
         let behind = serde_json::to_string(behind).expect("names");
         let path: PathPrefix = "/other".parse().expect("a path");
         config.routes.push(Route {
             path,
-            next_hops: vec![url(other.address())],
+            next_hops: vec![url(&other)],
             ..Route::default()
         });
         // the clock of tests begins at midnight
@@ -98,13 +137,54 @@ fn part_that_waits_for_room_chooses_no_next_hop_and_probes_none() {
         }
     }
     let (mut hop, asked) = other.answer("");
-    let range = asked.field("Range").expect("a range");
-    let from = range.strip_prefix("bytes=").expect("bytes");
-    let (from, _) = from.split_once('-').expect("a range");
-    hop.send(with_room.part(from.parse().expect("a number"), with_room.length));
+    hop.send(with_room.part(first_of(&asked), with_room.length));
     setup.proxy.wait_for(Metric::FetchesResumed, 1);
     setup.proxy.wait_for(Metric::FetchesUnderWay, 0);
     assert_eq!(setup.proxy.count(Metric::PausedParts), 1);
+}
+
+#[test]
+fn next_hops_that_trickle_leave_the_places_of_completion_to_others() {
+    let folder = TempDir::new().unwrap();
+    let names = ["a", "b", "c", "d", "good"];
+    let origins = names.map(|name| (name, ScriptedOrigin::new()));
+    let setup = with_links(folder.path(), &origins);
+    let parts = names.map(|name| {
+        let what = Representation::new(&format!("/{name}"), 1_500_000);
+        what.with_fields("Cache-Control: max-age=999999\r\n")
+    });
+    for ((_, origin), what) in origins.iter().zip(&parts) {
+        pause(&setup, origin, what);
+    }
+    setup.proxy.clock.advance_ms(86_400_000);
+    let ((_, good), trickling) = origins.split_last().expect("origins");
+    let mut hops = Vec::new();
+    for ((_, origin), what) in trickling.iter().zip(&parts) {
+        let (mut hop, asked) = origin.answer("");
+        let from = first_of(&asked);
+        hop.send(what.part_head(from, what.length));
+        hop.send(what.bytes(from, from + 1));
+        hops.push((hop, from));
+    }
+    setup.proxy.wait_for(Metric::FetchesResumed, 4);
+    good.expect_untouched();
+    setup.proxy.clock.advance_ms(PROGRESS_EACH_MS);
+    for ((hop, from), what) in hops.iter_mut().zip(&parts) {
+        hop.send(what.bytes(*from + 1, *from + 2));
+        hop.expect_end();
+    }
+    let what = &parts[4];
+    let (mut hop, asked) = good.answer("");
+    hop.send(what.part(first_of(&asked), what.length));
+    setup.proxy.wait_for(Metric::FetchesResumed, 5);
+    setup.proxy.wait_for(Metric::FetchesUnderWay, 0);
+    what.check_whole(&setup.proxy.client().ask(what.get("")));
+    assert_eq!(setup.proxy.count(Metric::PausedParts), 4);
+    // what has come is kept, and the rest is asked for again later
+    trickling[0].1.expect_untouched();
+    setup.proxy.clock.advance_ms(PAUSED_REST_MS);
+    let (_hop, asked) = trickling[0].1.answer("");
+    assert_eq!(first_of(&asked), hops[0].1 + 2);
 }
 
 #[test]
@@ -140,10 +220,7 @@ fn fetch_that_no_client_reads_is_paused_as_its_quota_is_spent_and_completed_in_t
         setup.proxy.clock.advance_ms(86_400_000);
         let mut hop = setup.origin.accept();
         let asked = hop.read_head();
-        let range = asked.field("Range").expect("a range");
-        let from = range.strip_prefix("bytes=").expect("bytes");
-        let (from, _) = from.split_once('-').expect("a range");
-        let from: u64 = from.parse().expect("a number");
+        let from = first_of(&asked);
         assert!((900_000..1_300_000).contains(&from), "{from}");
         assert!(asked.field("If-Range").is_some());
         // nothing of the client whose request was paused

@@ -1,8 +1,9 @@
 //! Popular responses that are validated in time windows.
 
 use super::{linked, page};
-use crate::support::Setup;
+use crate::support::{ScriptedOrigin, Setup};
 use weir_measure::Metric;
+use weir_proxy::config::{PathPrefix, Route};
 
 #[test]
 fn popular_response_is_validated_in_a_time_window_without_any_field_of_a_client() {
@@ -34,4 +35,42 @@ fn popular_response_is_validated_in_a_time_window_without_any_field_of_a_client(
     hop.send("HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=60\r\nETag: \"page\"\r\n\r\n");
     setup.proxy.wait_for(Metric::WindowRefreshes, 1);
     setup.origin.expect_untouched();
+}
+
+#[test]
+fn next_hop_that_does_not_answer_keeps_no_other_from_validation() {
+    // the clock of tests begins at midnight
+    let window = r#"{"time": "12:00-13:00", "refresh": 10}"#;
+    let link = format!(r#"[{{"name": "a", "windows": [{window}]}}]"#);
+    let silent = ScriptedOrigin::new();
+    let setup = Setup::gateway_with(|config| {
+        linked(&link)(config);
+        let path: PathPrefix = "/silent".parse().expect("a path");
+        let next_hop = format!("http://{}", silent.address());
+        config.routes.push(Route {
+            path,
+            next_hops: vec![next_hop.parse().expect("a URL")],
+            ..Route::default()
+        });
+    });
+    let stored = page("Cache-Control: max-age=43260\r\nETag: \"a\"\r\n", 1000);
+    for path in ["/silent/1", "/silent/2"] {
+        let mut client = setup.proxy.client();
+        client.send(setup.get(path));
+        silent.answer(&stored);
+        assert_eq!(client.read_response().status(), 200);
+    }
+    setup.fetch("/page", &stored);
+    setup.proxy.clock.advance_ms(12 * 3_600_000);
+    let (unanswered, asked) = silent.answer("");
+    assert_eq!(asked.field("If-None-Match"), Some("\"a\""));
+    let fresh = "HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=60\r\nETag: \"a\"\r\n\r\n";
+    let (_hop, asked) = setup.origin.answer(fresh);
+    assert_eq!(asked.field("If-None-Match"), Some("\"a\""));
+    setup.proxy.wait_for(Metric::WindowRefreshes, 1);
+    // nor is it asked for more, once it has failed
+    drop(unanswered);
+    setup.proxy.wait_for(Metric::NextHopErrors, 1);
+    setup.proxy.turn();
+    silent.expect_untouched();
 }
