@@ -187,10 +187,12 @@ fn apply_disk(disk: &mut Disk, flags: &ServeFlags) -> Result<(), Failure> {
 /// what they are.
 fn listeners(config: &Config, flags: &ServeFlags) -> Result<Option<Vec<Listener>>, Failure> {
     let with_mode = |addresses: &[SocketAddr], mode: Mode| {
+        let before = config.listeners.iter();
+        let before: Vec<_> = before.filter(|it| it.mode == mode.into()).collect();
         let listener = |(index, &address): (usize, &SocketAddr)| Listener {
             address,
             mode: mode.into(),
-            name: config.listeners.get(index).and_then(|it| it.name.clone()),
+            name: before.get(index).and_then(|it| it.name.clone()),
             tls: None,
         };
         Some(addresses.iter().enumerate().map(listener).collect())
@@ -336,6 +338,30 @@ mod tests {
             "--origin http://a --listen 127.0.0.1:1 --listen [::1]:1",
             Ok("gateway 127.0.0.1:1, gateway [::1]:1"),
         );
+    }
+
+    #[test]
+    fn listen_flag_leaves_the_listeners_of_its_mode_their_names() {
+        let listener = |name: &str, mode: &str| {
+            let address = "127.0.0.1:0";
+            serde_json::json!({"address": address, "mode": mode, "name": name})
+        };
+        let three = [
+            listener("peers", "peer"),
+            listener("lan", "forward"),
+            listener("office", "forward"),
+        ];
+        let config = Config {
+            listeners: serde_json::from_value(three.into()).expect("listeners"),
+            ..Config::default()
+        };
+        let flags = ServeFlags {
+            listen: vec!["127.0.0.1:1".parse().expect("an address")],
+            ..ServeFlags::default()
+        };
+        let moved = listeners(&config, &flags).expect("flags").expect("moved");
+        let names: Vec<_> = moved.iter().map(|it| it.name.as_deref()).collect();
+        assert_eq!(names, [Some("lan")]);
     }
 
     #[test]
