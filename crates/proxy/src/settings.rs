@@ -3,6 +3,7 @@
 
 pub(crate) mod hierarchy;
 pub(crate) mod hooks;
+pub(crate) mod listener_names;
 pub(crate) mod login;
 pub(crate) mod logins;
 pub(crate) mod rule_counts;
@@ -15,6 +16,7 @@ use crate::log::words;
 use crate::modules::loaded::LoadedModules;
 use hierarchy::{Hierarchy, next_hop_row};
 use hooks::Hooks;
+use listener_names::ListenerNames;
 use login::Login;
 use logins::Logins;
 use rule_counts::RuleCounts;
@@ -56,6 +58,8 @@ pub(crate) struct Settings {
     pub(crate) rules: Rules,
     /// Rules of the operator.
     pub(crate) operator_rules: RuleSet,
+    /// What they call the listeners.
+    pub(crate) listener_names: ListenerNames,
     /// How many requests they were for.
     pub(crate) rule_counts: RuleCounts,
     /// What is called at phases of requests.
@@ -126,6 +130,7 @@ impl Settings {
             cache_status_start: words::cache_status_start(config.cache.name.as_str()),
             rule_counts: RuleCounts::new(&operator_rules),
             operator_rules,
+            listener_names: ListenerNames::new(&config.listeners),
             rules: compile_rules(&config),
             hooks: Hooks::default(),
             modules: Arc::default(),

@@ -145,9 +145,9 @@ impl Worker {
         before * self.network.workers() as u64 + self.index as u64
     }
 
-    /// Has `waker` woken when a drain begins, so that a connection that waits for a request can be
-    /// closed. The first call sets `place`; later ones with the same place replace the waker. The
-    /// place is the connection's until [`Self::forget_sleeper`].
+    /// Has `waker` woken when a drain begins and when a listener is closed, so that a connection
+    /// that waits for a request can be closed. The first call sets `place`; later ones with the
+    /// same place replace the waker. The place is the connection's until [`Self::forget_sleeper`].
     pub fn remember_sleeper(&self, place: &mut Option<usize>, waker: &Waker) {
         let mut sleepers = self.sleepers.borrow_mut();
         if let Some(at) = *place {

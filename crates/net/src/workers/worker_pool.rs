@@ -235,5 +235,8 @@ async fn accept<S: Service>(
         // a panic ends this task alone: the runtime catches it, and the place's drop counts it
         tokio::task::spawn_local(Rc::clone(&service).serve(client));
     };
-    listener::run(&worker, order.socket, order.stop, admit).await
+    let ended = listener::run(&worker, order.socket, order.stop, admit).await;
+    // its connections may be closed with it
+    worker.wake_sleepers();
+    ended
 }

@@ -74,7 +74,7 @@ pub(crate) struct ClientConnection {
     arrival: Arrival,
     /// Responses whose end the kernel has not accepted yet.
     unsent: Option<Box<UnsentResponses>>,
-    /// Place among the connections that a drain wakes.
+    /// Place among the connections that a drain wakes, and the end of a listener.
     sleeper: Option<usize>,
     exchange: Option<Box<RequestState>>,
     /// Its login is being verified, for the request that `unread` begins with.
@@ -218,7 +218,7 @@ impl ClientConnection {
         alive
     }
 
-    /// Between two requests: the idle limit runs, or the drain closes.
+    /// Between two requests: the idle limit runs, or the drain or the end of the listener closes.
     fn rest(&mut self, now: Instant) {
         let settings = self.worker.settings();
         self.deadline
@@ -456,7 +456,7 @@ impl ClientConnection {
         // a request that the kernel has received already is served: the reactor reports it in a
         // moment
         let is_quiet = || !self.stream.has_received() && next_hops::is_quiet(self.stream.tcp());
-        if idle && self.worker.shared.is_draining() && is_quiet() {
+        if idle && self.worker.shared.has_closed(&self.listener) && is_quiet() {
             self.stream.announce_end();
             return Poll::Ready(Turn::Close);
         }

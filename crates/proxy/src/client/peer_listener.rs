@@ -72,6 +72,8 @@ impl PeerListener {
                 peers: ForPeers::Member,
                 name: None,
                 is_named: false,
+                address: None,
+                closed: Arc::default(),
             })
         });
         Self { of_modes }

@@ -32,15 +32,14 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Whether it is the listener that `other` is, perhaps with other certificates: it stays open
-    /// when the one takes the place of the other.
+    /// Whether it is the listener that `other` is, perhaps with another name or with other
+    /// certificates: it stays open when the one takes the place of the other. Of those with port 0,
+    /// which may be several, the name tells which one it is.
     pub(crate) fn is_same_place(&self, other: &Self) -> bool {
-        let certificates_aside = |listener: &Self| Self {
-            tls: None,
-            ..listener.clone()
-        };
-        self.tls.is_some() == other.tls.is_some()
-            && certificates_aside(self) == certificates_aside(other)
+        self.address == other.address
+            && self.mode == other.mode
+            && self.tls.is_some() == other.tls.is_some()
+            && (self.address.port() != 0 || self.name == other.name)
     }
 
     /// The scheme of requests that name none.

@@ -89,7 +89,7 @@ pub(crate) fn log_own(exchange: &mut RequestState, sent: u64, end: SendEnd) {
 }
 
 /// Queues the final head and enters it into the log; the hooks of the phases that it reaches are
-/// the caller's. While the proxy drains, it is the last of its connection.
+/// the caller's.
 pub(crate) fn begin(
     response: &mut ResponseSender<'_>,
     exchange: &mut RequestState,
@@ -97,7 +97,7 @@ pub(crate) fn begin(
     head: Vec<u8>,
     form: ContentForm,
 ) {
-    if exchange.worker.shared.is_draining() {
+    if exchange.is_last() {
         response.close_after();
     }
     let head = response.begin(head, form);

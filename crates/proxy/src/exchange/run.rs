@@ -98,7 +98,7 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
             exchange.run_hooks().await;
         }
     }
-    let alive = stream.is_persistent() && !worker.shared.is_draining();
+    let alive = stream.is_persistent() && !exchange.is_last();
     if exchange.modules.is_some() {
         Box::pin(module_calls::done(&mut exchange)).await;
     }

@@ -487,6 +487,12 @@ impl RequestState {
         is_new
     }
 
+    /// Whether it is the last request of its connection, whatever its client wants.
+    pub(crate) fn is_last(&self) -> bool {
+        let listener = self.client.facts().listener;
+        self.worker.shared.has_closed(listener)
+    }
+
     /// Whether a phase is hooked. A hook is not called for requests without a client.
     pub(crate) fn is_hooked(&self) -> bool {
         !self.settings.hooks.phases.is_empty() && !self.background

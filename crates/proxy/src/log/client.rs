@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use weir_net::tls::server::ClientName;
 use weir_policy::route::ConnectionHops;
 use weir_semantics::{Authority, Scheme};
@@ -26,11 +27,16 @@ pub(crate) struct ListenerFacts {
     pub(crate) peers: ForPeers,
     /// Its connections were accepted by a front end, which has handed them over.
     pub(crate) is_handed_over: bool,
-    /// What rules call it: its name, the address that it is configured with if it has none; `None`
-    /// of a request that came to no listener for clients.
+    /// The address that it is configured with, by which the settings in force have its name; `None`
+    /// with port 0, which several may have, and of no listener.
+    pub(crate) address: Option<SocketAddr>,
+    /// What rules called it when it was opened: its name, the address that it is configured with if
+    /// it has none; `None` of a request that came to no listener for clients.
     pub(crate) name: Option<Box<str>>,
     /// Whether that is a name that the operator has given.
     pub(crate) is_named: bool,
+    /// Set when a reload closes it: connections that it has accepted are for what it was.
+    pub(crate) closed: Arc<AtomicBool>,
 }
 
 impl ListenerFacts {
@@ -39,9 +45,9 @@ impl ListenerFacts {
         self.tls_address.is_some()
     }
 
-    /// The name that the operator has given it.
-    pub(crate) fn given_name(&self) -> Option<&str> {
-        self.name.as_deref().filter(|_| self.is_named)
+    /// Whether a reload has closed it: its connections end, each after the response under way.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
     }
 }
 

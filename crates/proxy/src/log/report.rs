@@ -80,11 +80,12 @@ impl LogSinks<'_> {
             .strip_prefix(b"Cache-Status: ")
             .and_then(|rest| rest.strip_suffix(b"\r\n"))
             .unwrap_or_default();
+        let names = &finished.settings.listener_names;
         self.access_log.log(&Entry {
             time_unix_ms: unix_ms(),
             client: LoggedClient::At(finished.client.peer),
             client_reused: finished.client.is_reused(),
-            listener: finished.client.listener.given_name().unwrap_or_default(),
+            listener: names.given(finished.client.listener).unwrap_or_default(),
             mechanism: mechanism(finished),
             request: finished.line.unwrap_or_default(),
             verdict: finished.verdict,

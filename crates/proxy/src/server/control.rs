@@ -29,6 +29,7 @@ use crate::worker::shared::Shared;
 use arc_swap::ArcSwapOption;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -70,8 +71,17 @@ struct State {
 struct ListenerEntry {
     /// As configured: the port may be 0.
     configured: config::Listener,
+    /// Tells its connections that it is closed.
+    closed: Arc<AtomicBool>,
     /// As bound; closed when dropped.
     bound: OpenListener,
+}
+
+impl Drop for ListenerEntry {
+    fn drop(&mut self) {
+        // before the workers close it, and wake its connections
+        self.closed.store(true, Ordering::Relaxed);
+    }
 }
 
 impl State {

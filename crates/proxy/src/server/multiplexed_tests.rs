@@ -214,6 +214,8 @@ fn check_with(change: fn(&mut Config), scenario: Scenario) {
         peers: ForPeers::No,
         name: None,
         is_named: false,
+        address: None,
+        closed: Arc::default(),
     };
     let sockets = Sockets::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 1, false);
     let sockets = sockets.expect("a port");

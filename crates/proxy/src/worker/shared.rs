@@ -6,6 +6,7 @@ use crate::cluster::purges::ClusterPurges;
 use crate::fetch::collapse::CollapsedRequests;
 use crate::fetch::in_flight::PassingRoom;
 use crate::log::access_log::{AccessLog, Say};
+use crate::log::client::ListenerFacts;
 use crate::log::module_log::ModuleLog;
 use crate::log::record::Record;
 use crate::log::top::tops::Tops;
@@ -99,6 +100,12 @@ impl Shared {
     /// Whether new requests are no longer welcome.
     pub(crate) fn is_draining(&self) -> bool {
         self.network.is_draining()
+    }
+
+    /// Whether connections of `listener` carry no further request: a reload has closed it, or the
+    /// proxy drains.
+    pub(crate) fn has_closed(&self, listener: &ListenerFacts) -> bool {
+        listener.is_closed() || self.is_draining()
     }
 
     /// Ready when the drain's time is over.

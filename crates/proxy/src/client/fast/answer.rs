@@ -74,7 +74,8 @@ pub(in crate::client) fn finish(
         before,
     } = made;
     let worker = receiver.worker;
-    let is_persistent = request.is_persistent && !worker.shared.is_draining();
+    let closes = worker.shared.has_closed(receiver.client.listener);
+    let is_persistent = request.is_persistent && !closes;
     let http11 = request.version == Version::Http11;
     if let Some(seal) = receiver.peer_seal {
         seal.append(worker, out, before);

@@ -59,8 +59,8 @@ pub(super) fn take(
     };
     let http11 = head.version == Version::Http11;
     let options = ConnectionOptions::gather(head.fields);
-    let is_persistent =
-        !options.close && (http11 || options.keep_alive) && !worker.shared.is_draining();
+    let closes = options.close || worker.shared.has_closed(client.listener);
+    let is_persistent = !closes && (http11 || options.keep_alive);
     let verdict = Answer::options().verdict();
     let before = out.len();
     write::status_line(out, Version::Http11, 200, "OK");

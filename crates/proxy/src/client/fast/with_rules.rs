@@ -53,7 +53,7 @@ pub(super) fn rules_for(receiver: &Receiver<'_>, request: &mut ReceivedRequest<'
     }
     let ClientFacts { listener, peer, .. } = receiver.client;
     let place = Place {
-        listener: listener.name.as_deref(),
+        listener: receiver.settings.listener_names.of(listener),
         mode: listener.mode.into(),
         method: request.method,
         client: Some(peer.ip()),

@@ -342,10 +342,6 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
     let stream = TcpStream::from_std(connection.thaw()?)?;
     stream.set_nodelay(true)?;
     let default = Authority::parse(&service.to_string()).map_err(std::io::Error::other)?;
-    let settings = worker.settings();
-    let mut listeners = settings.config.listeners.iter();
-    let configured = listeners.find(|listener| listener.address == service);
-    let name = configured.and_then(|listener| listener.name.clone());
     let accepted = AcceptedClient {
         stream: ClientSocket::Clear(stream),
         peer,
@@ -357,8 +353,10 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
             default,
             peers: ForPeers::No,
             is_handed_over: true,
-            is_named: name.is_some(),
-            name: Some(name.unwrap_or_else(|| service.to_string()).into()),
+            address: Some(service),
+            name: Some(service.to_string().into()),
+            is_named: false,
+            closed: Arc::default(),
         }),
         place: ClientPlace::take(worker.net()),
     };

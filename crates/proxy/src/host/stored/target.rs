@@ -9,6 +9,7 @@ use crate::host::own_request::{end_to_end, whole_target};
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
+use std::sync::Arc;
 use weir_extend::{Fields, ListenerMode, StoredError, StoredTarget};
 use weir_policy::verdict::NotStored;
 use weir_semantics::{Authority, FieldLine, Known, Method, identify};
@@ -106,6 +107,8 @@ pub(super) fn receive<T>(
         peers: ForPeers::No,
         name: request.listener.map(Into::into),
         is_named: false,
+        address: None,
+        closed: Arc::default(),
     });
     let receiver = Receiver {
         worker: &context.worker,

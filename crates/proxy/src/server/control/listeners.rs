@@ -82,7 +82,7 @@ impl Control {
                 .iter_mut()
                 .find_map(|open| is_it(open).then_some(open))
             {
-                // its certificates may be others
+                // its name and its certificates may be others
                 open.configured = wanted.clone();
             } else {
                 let ours = state
@@ -107,6 +107,7 @@ impl Control {
                 })?;
             state.open.push(ListenerEntry {
                 configured: wanted.clone(),
+                closed: role.closed,
                 bound,
             });
         }
@@ -153,6 +154,8 @@ impl Control {
             },
             name: Some(wanted.name_or_address().into()),
             is_named: wanted.name.is_some(),
+            address: Some(wanted.address).filter(|address| address.port() != 0),
+            closed: Arc::default(),
         };
         Ok((sockets, role))
     }

@@ -1,9 +1,10 @@
 //! `deny`.
 
-use crate::support::{End, Running, Setup, span};
+use crate::support::{End, RawClient, Running, Setup, span};
 use crate::{answer, ruled, rules};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use weir_measure::Metric;
+use weir_proxy::config::Listener;
 
 const CLOSED: &str = r#"[
     {"path": ["/open"], "deny": "off"},
@@ -116,4 +117,83 @@ fn reload_puts_other_rules_in_force() {
     setup.origin.answer(answer("Connection: close\r\n"));
     assert_eq!(client.read_response().status(), 200);
     assert_eq!(client.expect_end(), End::Closed);
+}
+
+/// An address that the configuration can name.
+fn own_address() -> SocketAddr {
+    let port = xtask::ports::take().expect("a port");
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+/// The one listener, with `fields` beside its address.
+fn listener_at(address: SocketAddr, fields: &str) -> Vec<Listener> {
+    let listeners = format!(r#"[{{"address": "{address}"{fields}}}]"#);
+    serde_json::from_str(&listeners).expect("listeners")
+}
+
+#[test]
+fn reload_that_names_a_listener_takes_no_rule_off_its_open_connections() {
+    let address = own_address();
+    let setup = Setup::forward_with(|config| config.listeners = listener_at(address, ""));
+    let mut client = setup.proxy.client();
+    client.send(setup.get("/a"));
+    let (mut hop, _) = setup.origin.answer(answer(""));
+    assert_eq!(client.read_response().status(), 200);
+    let by_address = address.to_string();
+    for (name, rule) in [
+        (r#", "name": "lan""#, "lan"),
+        (r#", "name": "lan""#, &by_address),
+        (r#", "name": "office""#, "office"),
+        ("", &by_address),
+    ] {
+        let closed = rules(&format!(
+            r#"[{{"listener": ["{rule}"], "deny": "closed"}}]"#
+        ));
+        setup.proxy.reload(|config| {
+            config.listeners = listener_at(address, name);
+            config.rules = closed;
+        });
+        assert_eq!(client.ask(setup.get("/a")).status(), 403, "{name}: {rule}");
+    }
+    // nor do rules go on for a name that another has now
+    let closed = rules(r#"[{"listener": ["office"], "deny": "closed"}]"#);
+    setup.proxy.reload(|config| {
+        let other = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let others = listener_at(other, r#", "name": "office""#);
+        config.listeners.extend(others);
+        config.rules = closed;
+    });
+    client.send(setup.get("/b"));
+    hop.read_head();
+    hop.send(answer(""));
+    assert_eq!(client.read_response().status(), 200);
+}
+
+#[test]
+fn connections_of_a_listener_that_gets_another_mode_end() {
+    let address = own_address();
+    let gateway = r#", "mode": "gateway""#;
+    let setup = Setup::gateway_with(|config| config.listeners = listener_at(address, gateway));
+    let mut idle = setup.proxy.client();
+    idle.send(setup.get("/a"));
+    let (mut hop, _) = setup.origin.answer(answer(""));
+    assert_eq!(idle.read_response().status(), 200);
+    let mut waiting = setup.proxy.client();
+    waiting.send(setup.get("/b"));
+    hop.read_head();
+    setup.proxy.reload(|config| {
+        config.routes.clear();
+        config.listeners = listener_at(address, "");
+        config.rules = rules(r#"[{"listener": ["forward"], "deny": "closed"}]"#);
+    });
+    assert_eq!(idle.expect_end(), End::Closed);
+    hop.send(answer(""));
+    let response = waiting.read_response();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.head.field("connection"), Some("close"));
+    assert_eq!(waiting.expect_end(), End::Closed);
+    let mut next = RawClient::connect(address);
+    let response = next.ask("GET http://a.example/c HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    assert_eq!(response.status(), 403);
+    assert!(response.text().contains("closed"), "{}", response.text());
 }
