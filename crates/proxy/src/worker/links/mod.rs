@@ -221,6 +221,7 @@ impl LinkSet {
                 (Some(opened.0), opened.1)
             }
         };
+        let is_new = found == Found::Nothing;
         let link = match found {
             Found::Nothing => Link::new(rules, None, now),
             Found::State(saved) => Link::new(rules, Some(saved), now),
@@ -242,7 +243,12 @@ impl LinkSet {
                 notices: Mutex::new(Notices::new(&meter.report().1)),
             })
         });
-        Ok(OpenLink { meter, file })
+        let link = OpenLink { meter, file };
+        if is_new {
+            // before it is used: an empty file would not be taken for a new one
+            link.save();
+        }
+        Ok(link)
     }
 
     fn start_writer(&self) -> io::Result<()> {

@@ -8,6 +8,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, fdatasync, flock, fsync, open};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use weir_policy::budget::{SAVED_BYTES, SavedLink, SectorKind};
@@ -19,23 +20,24 @@ pub(super) struct StateFile(File);
 /// What was found in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// It is new.
+    /// It was created, and is empty until a state is written.
     Nothing,
     State(SavedLink),
-    /// It was written, and cannot be read.
+    /// It was there, and has no state that can be read: also if it is empty, or cutting it would
+    /// grant a quota anew.
     Unreadable,
 }
 
 impl StateFile {
-    /// Opens the file of the link called `name`, or creates it; a symbolic link is not followed.
+    /// Opens the file of the link called `name`, or creates it; a symbolic link is not followed. In
+    /// one that was created a state is to be written before the link is used.
     ///
     /// # Errors
     ///
     /// It cannot be opened, another process uses it, or it has something else than the state of a
     /// link.
     pub(super) fn open(path: &Path, name: &str) -> io::Result<(Self, Found)> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = open(path, flags, Mode::RUSR | Mode::WUSR)?;
+        let (file, is_new) = open_or_create(path)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| match errno {
             Errno::WOULDBLOCK => io::Error::new(
                 io::ErrorKind::ResourceBusy,
@@ -49,7 +51,7 @@ impl StateFile {
         }
         let mut bytes = [0; 2 * SAVED_BYTES];
         let length = read_up_to(&file, &mut bytes)?;
-        if length == 0 {
+        if is_new && length == 0 {
             sync_directory(path)?;
             return Ok((Self(file), Found::Nothing));
         }
@@ -82,6 +84,16 @@ impl StateFile {
         let offset = (state.sequence % 2) * SAVED_BYTES as u64;
         self.0.write_all_at(&state.encode(name), offset)?;
         Ok(fdatasync(&self.0)?)
+    }
+}
+
+/// Opens a file, and says whether it was created for that.
+fn open_or_create(path: &Path) -> Result<(OwnedFd, bool), Errno> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    match open(path, flags | OFlags::CREATE | OFlags::EXCL, mode) {
+        Err(Errno::EXIST) => Ok((open(path, flags, mode)?, false)),
+        created => Ok((created?, true)),
     }
 }
 
@@ -169,6 +181,23 @@ mod tests {
         bytes[SAVED_BYTES - offset + 100] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
         assert_eq!(found(), Found::Unreadable);
+    }
+
+    #[test]
+    fn file_that_was_cut_to_nothing_is_not_taken_for_a_new_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("link");
+        let [one, _] = states();
+        {
+            let (file, _) = StateFile::open(&path, "a").unwrap();
+            file.write(&one, "a").unwrap();
+        }
+        std::fs::write(&path, "").unwrap();
+        let (file, found) = StateFile::open(&path, "a").unwrap();
+        assert_eq!(found, Found::Unreadable);
+        file.write(&one, "a").unwrap();
+        drop(file);
+        assert_eq!(StateFile::open(&path, "a").unwrap().1, Found::State(one));
     }
 
     #[test]

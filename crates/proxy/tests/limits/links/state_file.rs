@@ -41,6 +41,24 @@ fn quota_without_a_place_to_keep_it_is_refused_at_the_start() {
 }
 
 #[test]
+fn state_file_that_is_cut_to_nothing_grants_no_quota_anew() {
+    let folder = TempDir::new().unwrap();
+    let text = quota(folder.path(), "");
+    let line = "what the link `a` has spent cannot be read: it is taken to be as much of the quota as has passed of the period";
+    let is_told = |setup: &Setup| setup.proxy.said(line) == 1;
+    // one that the proxy has created is written before anything is fetched
+    for _ in 0..2 {
+        let setup = Setup::gateway_with(linked(&text));
+        assert!(!is_told(&setup));
+        let length = std::fs::metadata(folder.path().join("link")).unwrap().len();
+        assert!(length > 0);
+    }
+    std::fs::write(folder.path().join("link"), "").unwrap();
+    let setup = Setup::gateway_with(linked(&text));
+    assert!(is_told(&setup));
+}
+
+#[test]
 fn file_of_another_link_is_left_as_it_is_and_one_in_use_is_said_to_be() {
     let folder = TempDir::new().unwrap();
     let text = quota(folder.path(), "");
