@@ -214,7 +214,7 @@ fn value_that_no_matcher_has_is_refused_with_its_form() {
     check(r#"{"rate": "1MB/s"}"#, "did you mean `1MiB/s`?");
     check(
         r#"{"rate": "1MiB"}"#,
-        "a size and `/s` are expected, or `off`",
+        "a size and `/s` are expected, such as `500KiB/s`, or `off`",
     );
     check(r#"{"rate": "/s"}"#, "`/s` is no rate");
 }

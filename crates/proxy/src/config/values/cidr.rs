@@ -53,9 +53,13 @@ impl std::str::FromStr for Cidr {
                 None => IpNet::from(address),
             },
             Err(_) => text.parse::<IpNet>().map_err(|_| {
-                BadValue::new(format!(
+                let refusal = BadValue::new(format!(
                     "`{text}` is not a network: an address and the length of its prefix are expected, such as 10.0.0.0/8"
-                ))
+                ));
+                match with_stars(text).or_else(|| with_mask(text)) {
+                    Some(net) => refusal.suggesting(net.trunc().to_string()),
+                    None => refusal,
+                }
             })?,
         };
         if net.addr() != net.trunc().addr() {
@@ -75,6 +79,27 @@ impl std::str::FromStr for Cidr {
         }
         Ok(Self(net))
     }
+}
+
+/// What `192.168.1.*`, `10.*.*.*` or `10.*` means.
+fn with_stars(text: &str) -> Option<IpNet> {
+    let known = text.trim_end_matches(".*");
+    let stars = (text.len() - known.len()) / 2;
+    let bytes = known.split('.').count();
+    let free = 4_usize.checked_sub(bytes)?;
+    if !(1..=free).contains(&stars) {
+        return None;
+    }
+    format!("{known}{}/{}", ".0".repeat(free), 8 * bytes)
+        .parse()
+        .ok()
+}
+
+/// What `192.168.1.0/255.255.255.0` means.
+fn with_mask(text: &str) -> Option<IpNet> {
+    let (address, mask) = text.split_once('/')?;
+    let mask = mask.parse().ok()?;
+    IpNet::with_netmask(address.parse().ok()?, mask).ok()
 }
 
 /// The length of the prefix that an IPv4 address probably has that ends in zero bytes.
@@ -124,6 +149,26 @@ mod tests {
         check("10.1.2.3", Ok("10.1.2.3/32"));
         check("::1", Ok("::1/128"));
         check("FD00::/8", Ok("fd00::/8"));
+    }
+
+    #[test]
+    fn network_by_stars_or_by_its_mask_is_refused_with_its_prefix() {
+        for (text, suggested) in [
+            ("192.168.1.*", Some("192.168.1.0/24")),
+            ("10.*.*.*", Some("10.0.0.0/8")),
+            ("10.*", Some("10.0.0.0/8")),
+            ("192.168.*", Some("192.168.0.0/16")),
+            ("10.1.2.3.*", None),
+            ("10.*.*.*.*", None),
+            ("300.1.2.*", None),
+            ("*", None),
+            ("192.168.1.0/255.255.255.0", Some("192.168.1.0/24")),
+            ("192.168.1.7/255.255.255.0", Some("192.168.1.0/24")),
+            ("192.168.1.0/255.0.255.0", None),
+        ] {
+            let refusal = text.parse::<Cidr>().expect_err(text);
+            assert_eq!(refusal.suggestion.as_deref(), suggested, "{text}");
+        }
     }
 
     #[test]

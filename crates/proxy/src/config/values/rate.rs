@@ -49,17 +49,39 @@ impl std::str::FromStr for Rate {
                     ..refusal
                 }),
             None => {
-                let problem = format!("`{text}` is no rate: a size and `/s` are expected");
-                Err(BadValue::new(problem).suggesting("500KiB/s"))
+                let refusal = BadValue::new(format!(
+                    "`{text}` is no rate: a size and `/s` are expected, such as `500KiB/s`"
+                ));
+                Err(match size_meant(text) {
+                    Some(size) => refusal.suggesting(format!("{size}/s")),
+                    None => refusal,
+                })
             }
         }
+    }
+}
+
+/// The size that `text` is or was meant to be, with its unit spelt out or not.
+fn size_meant(text: &str) -> Option<String> {
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = text.split_at(end?);
+    let unit = unit.trim().trim_end_matches("ps").trim_end_matches('/');
+    let size = match unit.to_ascii_lowercase().as_str() {
+        "k" | "kb" => format!("{number}KiB"),
+        "m" | "mb" => format!("{number}MiB"),
+        "g" | "gb" => format!("{number}GiB"),
+        unit => format!("{number}{unit}"),
+    };
+    match size.parse::<ByteSize>() {
+        Ok(_) => Some(size),
+        Err(refusal) => refusal.suggestion,
     }
 }
 
 /// A rate in bits, as providers of links write it. It is refused: one that is taken for bytes is
 /// wrong by a factor of eight.
 struct BitRate {
-    /// Bits a second; `None` where the number is not a whole one that fits.
+    /// Bits a second; `None` where the number is none, or does not fit.
     bits_s: Option<u64>,
 }
 
@@ -79,25 +101,39 @@ impl BitRate {
             "g" | "giga" => 1_000_000_000,
             _ => return None,
         };
-        let number = number.parse::<u64>().ok();
         Some(Self {
-            bits_s: number.and_then(|number| number.checked_mul(scale)),
+            bits_s: scaled(number, scale),
         })
     }
 
     /// Whole KiB or MiB, and no more than was meant.
     fn refusal(&self, text: &str) -> BadValue {
-        let refusal = BadValue::new(format!(
-            "`{text}` is a rate in bits: bytes a second are expected, an eighth of it"
-        ));
+        let expected = "bytes a second are expected, such as `500KiB/s`";
         let Some(bytes_s) = self.bits_s.map(|bits_s| bits_s / 8) else {
-            return refusal.suggesting("128KiB/s");
+            return BadValue::new(format!("`{text}` is a rate in bits: {expected}"));
         };
         let unit_bits = [20, 10, 0].into_iter().find(|bits| bytes_s >> bits >= 16);
         let unit_bits = unit_bits.unwrap_or(0);
         let rounded = ByteSize::from_bytes(bytes_s >> unit_bits << unit_bits);
-        refusal.suggesting(Rate(rounded).to_string())
+        let problem = format!("`{text}` is a rate in bits, {bytes_s} bytes a second: {expected}");
+        BadValue::new(problem).suggesting(Rate(rounded).to_string())
     }
+}
+
+/// `number`, which may have a decimal point or comma, times a power of ten; `None` if it is no
+/// number or does not fit.
+fn scaled(number: &str, scale: u64) -> Option<u64> {
+    let Some((whole, decimals)) = number.split_once(['.', ',']) else {
+        return number.parse::<u64>().ok()?.checked_mul(scale);
+    };
+    let digits = u32::try_from(decimals.len()).ok()?;
+    let divisor = 10_u64.checked_pow(digits)?;
+    let part = decimals.parse::<u64>().ok()?.checked_mul(scale)? / divisor;
+    whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(scale)?
+        .checked_add(part)
 }
 
 /// How bits a second are written, in lower case and without what multiplies them.
@@ -122,18 +158,38 @@ mod tests {
     #[test]
     fn rate_in_bits_is_refused_with_the_rate_in_bytes() {
         for (text, suggested) in [
-            ("1 Mbit/s", "122KiB/s"),
-            ("100Mbit/s", "12207KiB/s"),
-            ("1000 Mbps", "119MiB/s"),
-            ("1 GBit/s", "119MiB/s"),
-            ("64 kbit/s", "8000B/s"),
-            ("2.5 Mbit/s", "128KiB/s"),
-            ("1MB/s", "1MiB/s"),
+            ("1 Mbit/s", Some("122KiB/s")),
+            ("100Mbit/s", Some("12207KiB/s")),
+            ("1000 Mbps", Some("119MiB/s")),
+            ("1 GBit/s", Some("119MiB/s")),
+            ("64 kbit/s", Some("8000B/s")),
+            ("2.5 Mbit/s", Some("305KiB/s")),
+            ("2,5 Mbit/s", Some("305KiB/s")),
+            ("1.2.3 Mbit/s", None),
+            ("99999999999999 Gbit/s", None),
+            ("1MB/s", Some("1MiB/s")),
         ] {
             let refusal = text.parse::<Rate>().expect_err(text);
-            assert_eq!(refusal.suggestion.as_deref(), Some(suggested), "{text}");
+            assert_eq!(refusal.suggestion.as_deref(), suggested, "{text}");
             let is_in_bits = refusal.problem.contains("is a rate in bits");
             assert_eq!(is_in_bits, text != "1MB/s", "{refusal}");
+        }
+    }
+
+    #[test]
+    fn rate_without_a_second_is_refused_with_the_one_that_was_meant_if_it_is_known() {
+        for (text, suggested) in [
+            ("100k", Some("100KiB/s")),
+            ("1MiB", Some("1MiB/s")),
+            ("1M", Some("1MiB/s")),
+            ("20 MBps", Some("20MiB/s")),
+            ("20mib", Some("20MiB/s")),
+            ("512", None),
+            ("1.5M", None),
+            ("fast", None),
+        ] {
+            let refusal = text.parse::<Rate>().expect_err(text);
+            assert_eq!(refusal.suggestion.as_deref(), suggested, "{text}");
         }
     }
 
