@@ -10,7 +10,8 @@
 //! beyond that of the requests, without which it would be the more hidden the faster weir is.
 
 use super::cells::{CELLS, Cell};
-use super::{Run, measure, warm_up};
+use super::turns::{RunRules, Turns};
+use super::{Run, warm_up};
 use crate::client::get;
 use crate::origin::Origin;
 use crate::process::affinity::{Cores, stay_on};
@@ -236,26 +237,25 @@ fn fill(record: &mut Record, participants: &Participants) -> Result<(), Failure>
     let [plain, watched] = &CONTENDERS;
     let (of_plain, _) = start(plain, false)?;
     let (of_watched, admin) = start(watched, true)?;
-    let how = (seconds, cores);
-    let run = |round: u32, contender: &'static Contender, server: &Server| {
-        let run = measure(round, contender, server, &origin, cell, how)?;
-        eprintln!("  {}", run.summary());
-        Ok::<_, Failure>(run)
+    let rules = RunRules {
+        origin: &origin,
+        cell,
+        seconds,
+        cores,
     };
-    let mut before = run(0, plain, &of_plain)?;
+    let mut turns = Turns::begin(rules, (plain, &of_plain))?;
     for round in 1..=pairs {
         eprintln!("pair {round} of {pairs}");
-        let page = Page::open(admin, cores.load)?;
-        let with_page = run(round, watched, &of_watched)?;
-        page.close()?;
-        let after = run(round, plain, &of_plain)?;
-        let runs = [&before, &with_page, &after];
-        if runs.iter().all(|run| run.trouble.is_none()) {
-            let pair = Pair::new(round, (&before, &after), &with_page);
+        let (turn, ()) = turns.take(round, (watched, &of_watched), |run| {
+            let page = Page::open(admin, cores.load)?;
+            let with_page = run()?;
+            Ok((with_page, page.close()?))
+        })?;
+        if let Some((plain, watched)) = turn.sound() {
+            let pair = Pair::new(round, plain, watched);
             record.figures.pairs.push(pair);
         }
-        record.figures.runs.extend([with_page, after.clone()]);
-        before = after;
+        record.figures.runs.extend(turn.into_runs());
     }
     Ok(())
 }

@@ -10,7 +10,8 @@
 //! That the quota is spent is checked (429 to a miss), and that the bulk fetch goes on.
 
 use super::cells::{CELLS, Cell};
-use super::{Run, measure, warm_up};
+use super::turns::{RunRules, Turns};
+use super::{Run, warm_up};
 use crate::client::get;
 use crate::client::reader::Reader;
 use crate::origin::Origin;
@@ -329,32 +330,32 @@ fn fill(record: &mut Record, participants: &Participants) -> Result<(), Failure>
     let of_spent = start(spent, QUOTA)?;
     let of_rate = start(with_rate, &rate)?;
     spend(of_spent.address())?;
-    let run = |round: u32, contender: &'static Contender, server: &Server| {
-        let run = measure(round, contender, server, &origin, cell, (seconds, cores))?;
-        eprintln!("  {}", run.summary());
-        Ok::<_, Failure>(run)
+    let rules = RunRules {
+        origin: &origin,
+        cell,
+        seconds,
+        cores,
     };
-    let mut before = run(0, plain, &of_plain)?;
+    let mut turns = Turns::begin(rules, (plain, &of_plain))?;
     for round in 1..=rounds {
         eprintln!("round {round} of {rounds}");
         for (contender, server) in [(spent, &of_spent), (with_rate, &of_rate)] {
             let is_bulk = contender.name == RATE;
-            let bulk = is_bulk.then(|| Bulk::begin(server.address(), cores.load));
-            let bulk = bulk.transpose()?;
-            let linked = run(round, contender, server)?;
-            let bulk_bytes = bulk.map_or(Ok(0), Bulk::end)?;
-            let after = run(round, plain, &of_plain)?;
-            let runs = [&before, &linked, &after];
-            if runs.iter().all(|run| run.trouble.is_none()) {
-                let pair = Pair::new(round, (&before, &after), &linked, bulk_bytes);
+            let (turn, bulk_bytes) = turns.take(round, (contender, server), |run| {
+                let bulk = is_bulk.then(|| Bulk::begin(server.address(), cores.load));
+                let bulk = bulk.transpose()?;
+                let linked = run()?;
+                Ok((linked, bulk.map_or(Ok(0), Bulk::end)?))
+            })?;
+            if let Some((plain, linked)) = turn.sound() {
+                let pair = Pair::new(round, plain, linked, bulk_bytes);
                 record.figures.hits.push(pair);
             }
             if is_bulk && bulk_bytes == 0 {
                 let trouble = format!("round {round}: the bulk fetch got nothing beside hits");
                 record.figures.troubles.push(trouble);
             }
-            record.figures.runs.extend([linked, after.clone()]);
-            before = after;
+            record.figures.runs.extend(turn.into_runs());
         }
         let idle_us = fetch_pages(of_rate.address(), pages)?;
         let bulk = Bulk::begin(of_rate.address(), cores.load)?;

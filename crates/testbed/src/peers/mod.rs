@@ -17,6 +17,7 @@ mod rounds;
 mod run;
 pub(crate) mod scenario;
 mod table;
+mod turns;
 
 use crate::client::wrk;
 use crate::process::affinity::Cores;
