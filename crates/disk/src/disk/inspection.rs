@@ -12,7 +12,7 @@ use crate::index::Place;
 use crate::offline::check::check_item;
 use crate::offline::content::{content_piece, item_at, read_record};
 use crate::offline::directory::list;
-use crate::offline::segment::{Contents, Folder, Segment as SegmentFile};
+use crate::offline::segment::{Contents, Segment as SegmentFile, SegmentSource};
 use crate::offline::{
     IntactRecord, OfflineError, Problem, RecordState, State, StoredItem, VerifyReport,
 };
@@ -145,7 +145,7 @@ impl DirectoryInUse {
     fn open(&self, segment: Arc<Segment>) -> Result<Option<SegmentInUse>, OfflineError> {
         // before its length is read: one that is sealed meanwhile is read as one that is open
         let (is_sealed, end) = (segment.is_sealed(), segment.end());
-        match SegmentFile::open(folder(&self.0), segment.number) {
+        match SegmentFile::open(segment_source(&self.0), segment.number) {
             Ok(mut file) => {
                 let file_bytes = file.len;
                 if !is_sealed {
@@ -166,8 +166,8 @@ impl DirectoryInUse {
     }
 }
 
-fn folder(directory: &Directory) -> Folder<'_> {
-    Folder {
+fn segment_source(directory: &Directory) -> SegmentSource<'_> {
+    SegmentSource {
         path: &directory.path,
         volume: directory.volume,
     }
@@ -256,7 +256,7 @@ impl SegmentInUse {
         from: u64,
         bytes_max: usize,
     ) -> Result<Vec<u8>, OfflineError> {
-        content_piece(folder(&self.directory), stored, from, bytes_max)
+        content_piece(segment_source(&self.directory), stored, from, bytes_max)
     }
 
     /// Verifies every byte of a record or extent in it, and counts it in `checked`. `tell` is
@@ -272,7 +272,7 @@ impl SegmentInUse {
         tell: &mut dyn FnMut(&Problem),
     ) -> Result<(), OfflineError> {
         let is_live = item.is_response() && self.state_of(item) == RecordState::Live;
-        let place = (folder(&self.directory), &self.file);
+        let place = (segment_source(&self.directory), &self.file);
         let mut problems = Vec::new();
         check_item(place, item, is_live, checked, &mut |problem| {
             problems.push(problem.clone());

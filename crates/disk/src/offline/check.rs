@@ -3,7 +3,7 @@
 use super::content::read_record;
 use super::directory::Directory;
 use super::error::{OfflineError, Problem};
-use super::segment::{Folder, Segment, StoredItem};
+use super::segment::{Segment, SegmentSource, StoredItem};
 use super::survey::{RecordState, Survey};
 use crate::format::{
     EXTENT_HEADER_BYTES_MAX, ExtentHeader, ExtentRef, FormatError, Kind, segment_file_name,
@@ -49,11 +49,11 @@ impl Directory {
         for found in &survey.found {
             let segment = match open.take() {
                 Some(segment) if segment.seal.number() == found.segment => segment,
-                _ => Segment::open(self.folder(), found.segment)?,
+                _ => Segment::open(self.segment_source(), found.segment)?,
             };
             let is_live = found.is_response() && survey.state_of(self, found) == RecordState::Live;
             check_item(
-                (self.folder(), &segment),
+                (self.segment_source(), &segment),
                 found,
                 is_live,
                 &mut checked,
@@ -71,7 +71,7 @@ impl Directory {
 ///
 /// The file system says no.
 pub(crate) fn check_item(
-    (folder, segment): (Folder<'_>, &Segment),
+    (source, segment): (SegmentSource<'_>, &Segment),
     found: &StoredItem,
     is_live: bool,
     checked: &mut VerifyReport,
@@ -86,7 +86,7 @@ pub(crate) fn check_item(
     if let Err(error) = check_one(segment, found)? {
         tell(&Problem::of(&segment.name(), &error));
     } else if is_live && found.kind == Some(Kind::Listed) {
-        let is_whole = check_listed(folder, segment, found, tell)?;
+        let is_whole = check_listed(source, segment, found, tell)?;
         checked.partly_evicted += u64::from(!is_whole);
     }
     Ok(())
@@ -96,7 +96,7 @@ pub(crate) fn check_item(
 /// checked where they lie. The oldest segments leave to make room, whatever newer records say of
 /// them.
 fn check_listed(
-    folder: Folder<'_>,
+    source: SegmentSource<'_>,
     segment: &Segment,
     found: &StoredItem,
     tell: &mut dyn FnMut(&Problem),
@@ -104,7 +104,7 @@ fn check_listed(
     let mut is_whole = true;
     let stored = read_record(segment, found)?;
     for extent in &stored.extents {
-        match check_reference(folder, stored.header.key, extent) {
+        match check_reference(source, stored.header.key, extent) {
             Ok(()) => {}
             Err(OfflineError::Format { error, .. }) => {
                 let what = format!(
@@ -122,11 +122,11 @@ fn check_listed(
 }
 
 fn check_reference(
-    folder: Folder<'_>,
+    source: SegmentSource<'_>,
     key: Digest,
     extent: &ExtentRef,
 ) -> Result<(), OfflineError> {
-    let segment = Segment::open(folder, extent.segment)?;
+    let segment = Segment::open(source, extent.segment)?;
     let bytes = segment.read(u64::from(extent.at), EXTENT_HEADER_BYTES_MAX)?;
     ExtentHeader::decode(&bytes, segment.seal, u64::from(extent.at))
         .and_then(|header| header.check_reference(key, extent))

@@ -2,7 +2,7 @@
 
 use super::directory::Directory;
 use super::error::OfflineError;
-use super::segment::{Folder, Segment, StoredItem, key_text};
+use super::segment::{Segment, SegmentSource, StoredItem, key_text};
 use crate::format::{
     EXTENT_HEADER_BYTES_MAX, ExtentHeader, ExtentRef, RECORD_HEADER_BYTES, RecordHeader,
 };
@@ -48,7 +48,7 @@ impl Directory {
     ///
     /// Something of it is damaged, or it is not what its table says.
     pub fn read(&self, found: &StoredItem) -> Result<IntactRecord, OfflineError> {
-        let segment = Segment::open(self.folder(), found.segment)?;
+        let segment = Segment::open(self.segment_source(), found.segment)?;
         read_record(&segment, found)
     }
 
@@ -68,7 +68,7 @@ impl Directory {
         for extent in &stored.extents {
             let segment = match open.take() {
                 Some(segment) if segment.seal.number() == extent.segment => segment,
-                _ => Segment::open(self.folder(), extent.segment)?,
+                _ => Segment::open(self.segment_source(), extent.segment)?,
             };
             let mut wanted = |_| Wanted::This;
             each_chunk(&segment, stored, extent, &mut wanted, &mut |_, chunk| {
@@ -87,7 +87,7 @@ impl Directory {
 ///
 /// A chunk of it is damaged, or is not there any more.
 pub(crate) fn content_piece(
-    folder: Folder<'_>,
+    source: SegmentSource<'_>,
     stored: &IntactRecord,
     from: u64,
     bytes_max: usize,
@@ -98,7 +98,7 @@ pub(crate) fn content_piece(
         if extent.from >= end || extent.from + u64::from(extent.len) <= from {
             continue;
         }
-        let segment = Segment::open(folder, extent.segment)?;
+        let segment = Segment::open(source, extent.segment)?;
         let mut wanted = |chunk: Range<u64>| match (chunk.end <= from, chunk.start >= end) {
             (true, _) => Wanted::Later,
             (_, true) => Wanted::Nothing,

@@ -2,7 +2,7 @@
 
 use super::error::OfflineError;
 use super::purges::Purges;
-use super::segment::Folder;
+use super::segment::SegmentSource;
 use crate::format::{
     FormatError, FormatErrorKind, LOCK_FILE, PAGE_BYTES, SUPERBLOCK_FILE, Superblock, Volume,
     segment_number,
@@ -87,8 +87,8 @@ impl Directory {
         &self.purges
     }
 
-    pub(super) fn folder(&self) -> Folder<'_> {
-        Folder {
+    pub(super) fn segment_source(&self) -> SegmentSource<'_> {
+        SegmentSource {
             path: &self.path,
             volume: self.volume(),
         }

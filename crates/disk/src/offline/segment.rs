@@ -62,9 +62,10 @@ pub enum State {
     Open,
 }
 
-/// Where the segments of a directory lie, and what their checksums are made with.
+/// The directory that segments are read from, and the volume that it is: their checksums are made
+/// with that.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Folder<'a> {
+pub(crate) struct SegmentSource<'a> {
     pub(crate) path: &'a Path,
     pub(crate) volume: Volume,
 }
@@ -91,16 +92,16 @@ pub(crate) struct Contents {
 }
 
 impl Segment {
-    pub(crate) fn open(folder: Folder<'_>, number: u64) -> Result<Self, OfflineError> {
-        let path = folder.path.join(segment_file_name(number));
+    pub(crate) fn open(source: SegmentSource<'_>, number: u64) -> Result<Self, OfflineError> {
+        let path = source.path.join(segment_file_name(number));
         let wrong = |error| OfflineError::io(&path, error);
         let file = File::open(&path).map_err(wrong)?;
         let len = file.metadata().map_err(wrong)?.len();
         let page = read(&file, 0, PAGE_BYTES).map_err(wrong)?;
-        let header = SegmentHeader::decode(&page, folder.volume, number)
+        let header = SegmentHeader::decode(&page, source.volume, number)
             .map_err(|error| OfflineError::format(&path, error))?;
         Ok(Self {
-            seal: folder.volume.segment(number),
+            seal: source.volume.segment(number),
             len: len.min(u64::from(SEGMENT_BYTES_MAX)),
             path,
             header,

@@ -76,7 +76,7 @@ impl Directory {
         survey.problems.extend(self.purges().recovered().cloned());
         let mut purged = 0;
         for &number in self.segments() {
-            let segment = match Segment::open(self.folder(), number) {
+            let segment = match Segment::open(self.segment_source(), number) {
                 Ok(segment) => segment,
                 Err(OfflineError::Format { error, .. }) => {
                     let name = segment_file_name(number);
