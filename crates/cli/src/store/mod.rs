@@ -1,9 +1,9 @@
 //! `weir store`: a store on disk, read from its files, or by the proxy that uses it.
 
-mod asked;
 mod export;
 mod flags;
 mod ls;
+mod online;
 mod source;
 mod stats;
 mod verify;

@@ -1,7 +1,7 @@
 //! What reads a store: this program, from its files, or the proxy that uses it.
 
-use super::asked::AskedProxy;
 use super::flags::StoreFlags;
+use super::online::OnlineStore;
 use crate::effective;
 use crate::messages::{Failure, tell};
 use crate::operate::{self, AdminFlags};
@@ -15,7 +15,7 @@ pub(super) enum Source {
     /// No process uses it.
     Files(Vec<Directory>),
     /// A proxy uses it.
-    Proxy(AskedProxy),
+    Proxy(OnlineStore),
 }
 
 /// Opens what was named, or what `weir serve` uses; if a proxy uses that, it is asked. `command` is
@@ -27,7 +27,7 @@ pub(super) enum Source {
 /// (exit 3); there is no default, or the token is wrong (exit 2).
 pub(super) fn open(store: &StoreFlags, command: &str) -> Result<Source, Failure> {
     if store.admin.is_some() {
-        return AskedProxy::find(&store.proxy()).map(Source::Proxy);
+        return OnlineStore::find(&store.proxy()).map(Source::Proxy);
     }
     let paths = if store.dir.is_empty() {
         of_serve(store.config.as_deref())?
@@ -59,7 +59,7 @@ fn in_use(store: &StoreFlags, error: &OfflineError, command: &str) -> Result<Sou
             store.token_file.clone(),
         );
         let is_known = store.config.is_some() || address.is_some();
-        if is_known && let Ok(proxy) = AskedProxy::find(&flags) {
+        if is_known && let Ok(proxy) = OnlineStore::find(&flags) {
             tell(&format!(
                 "note: process {process} uses the store: it is asked at {}",
                 proxy.address()

@@ -1,7 +1,7 @@
 //! `weir store verify`: is every byte what was written?
 
-use super::asked::AskedProxy;
 use super::flags::WholeStore;
+use super::online::OnlineStore;
 use super::source::{self, Source, failure};
 use crate::messages::{Failure, give, give_json};
 use weir_disk::offline::Directory;
@@ -51,7 +51,7 @@ fn of_files(directory: &Directory, report: &mut Report) -> Result<(), Failure> {
 }
 
 /// Leaving ends it: the proxy reads no further than it is asked to.
-fn of_proxy(proxy: &AskedProxy, report: &mut Report) -> Result<(), Failure> {
+fn of_proxy(proxy: &OnlineStore, report: &mut Report) -> Result<(), Failure> {
     let call = format!("verify?run={}&", std::process::id());
     let mut take = |page: Vec<DirectoryCheck>| {
         for mut part in page {

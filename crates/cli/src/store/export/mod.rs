@@ -1,13 +1,13 @@
 //! `weir store export`: one stored response, verified.
 
-mod asked;
 mod files;
+mod online;
 
 use super::flags::ExportFlags;
 use super::source::{self, Source, failure};
 use crate::messages::Failure;
-use asked::AskedResponse;
 use files::ResponseInFiles;
+use online::OnlineResponse;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use weir_disk::offline::OfflineError;
@@ -17,7 +17,7 @@ use weir_workload::output::{self, OutputFile};
 /// A response that was found.
 enum Response {
     InFiles(Box<ResponseInFiles>),
-    Asked(Box<AskedResponse>),
+    Online(Box<OnlineResponse>),
 }
 
 /// Writes head and content.
@@ -35,7 +35,7 @@ pub(super) fn export(flags: &ExportFlags) -> Result<(), Failure> {
         Source::Files(directories) => {
             Response::InFiles(Box::new(ResponseInFiles::find(directories, flags)?))
         }
-        Source::Proxy(proxy) => Response::Asked(Box::new(AskedResponse::find(proxy, flags)?)),
+        Source::Proxy(proxy) => Response::Online(Box::new(OnlineResponse::find(proxy, flags)?)),
     };
     match &flags.out {
         None => write(&chosen, &mut io::stdout().lock()),
@@ -77,7 +77,7 @@ fn write_file(chosen: &Response, path: &Path) -> Result<(), Failure> {
 fn write(chosen: &Response, output: &mut dyn Write) -> Result<(), Failure> {
     let written = match chosen {
         Response::InFiles(response) => response.write(output),
-        Response::Asked(response) => response.write(output)?,
+        Response::Online(response) => response.write(output)?,
     };
     match written {
         Ok(()) => Ok(()),

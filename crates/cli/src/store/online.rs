@@ -7,9 +7,9 @@ use weir_proxy::config::AdminAddress;
 use weir_proxy::on_disk::report::StorePage;
 
 /// A proxy that uses a store.
-pub(super) struct AskedProxy(AdminEndpoint);
+pub(super) struct OnlineStore(AdminEndpoint);
 
-impl AskedProxy {
+impl OnlineStore {
     /// The one that is meant.
     pub(super) fn find(flags: &AdminFlags) -> Result<Self, Failure> {
         operate::endpoint(flags).map(Self)

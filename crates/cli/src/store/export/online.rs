@@ -3,8 +3,8 @@
 use super::{check_whole, not_stored, refusal, several};
 use crate::messages::Failure;
 use crate::operate::{Reply, push_encoded};
-use crate::store::asked::AskedProxy;
 use crate::store::flags::ExportFlags;
+use crate::store::online::OnlineStore;
 use std::io::Write;
 use weir_disk::offline::OfflineError;
 use weir_proxy::admin::NOT_STORED;
@@ -13,14 +13,14 @@ use weir_proxy::on_disk::report::{MessageReport, RecordKind, RecordReport, Store
 const WHAT: &str = "cannot export the response";
 
 /// A response that was found.
-pub(super) struct AskedResponse {
-    proxy: AskedProxy,
+pub(super) struct OnlineResponse {
+    proxy: OnlineStore,
     found: MessageReport,
 }
 
-impl AskedResponse {
+impl OnlineResponse {
     /// The one that is meant, all of it.
-    pub(super) fn find(proxy: AskedProxy, flags: &ExportFlags) -> Result<Self, Failure> {
+    pub(super) fn find(proxy: OnlineStore, flags: &ExportFlags) -> Result<Self, Failure> {
         let call = match (&flags.key, &flags.url) {
             (Some(key), _) => {
                 let mut call = "find?key=".to_owned();
@@ -90,14 +90,14 @@ impl AskedResponse {
     }
 }
 
-fn find(proxy: &AskedProxy, call: &str) -> Result<Vec<MessageReport>, Failure> {
+fn find(proxy: &OnlineStore, call: &str) -> Result<Vec<MessageReport>, Failure> {
     let reply = answered(proxy, call)?;
     let page: StorePage<MessageReport> = proxy.read(&reply, WHAT)?;
     Ok(page.items)
 }
 
 /// The keys of the variants of a target.
-fn variants(proxy: &AskedProxy, target: &str) -> Result<Vec<String>, Failure> {
+fn variants(proxy: &OnlineStore, target: &str) -> Result<Vec<String>, Failure> {
     let mut keys = Vec::new();
     let mut take = |page: Vec<RecordReport>| {
         keys.extend(page.into_iter().map(|it| it.key));
@@ -108,7 +108,7 @@ fn variants(proxy: &AskedProxy, target: &str) -> Result<Vec<String>, Failure> {
 }
 
 /// The reply, if it has what was asked for.
-fn answered(proxy: &AskedProxy, call: &str) -> Result<Reply, Failure> {
+fn answered(proxy: &OnlineStore, call: &str) -> Result<Reply, Failure> {
     let reply = proxy.reply(call, WHAT)?;
     match reply.status {
         200 => Ok(reply),
