@@ -3,6 +3,7 @@
 use super::flags::LsFlags;
 use super::source::{self, Source, failure};
 use crate::messages::{Failure, give, tell};
+use std::io::IsTerminal as _;
 use weir_disk::offline::{Directory, RecordState};
 use weir_proxy::on_disk::report::{RecordKind, RecordReport};
 
@@ -18,6 +19,8 @@ const OUTPUT_BYTES: usize = 64 * 1024;
 pub(super) fn ls(flags: &LsFlags) -> Result<(), Failure> {
     let mut lines = Lines {
         text: String::new(),
+        // what reads a pipe has no use for it
+        lacks_head: std::io::stdout().is_terminal() && !flags.whole.json,
         flags,
     };
     match source::open(&flags.whole.store(), "ls")? {
@@ -56,11 +59,16 @@ fn each_record(
 /// What is not written yet.
 struct Lines<'a> {
     text: String,
+    /// The columns are to be named above the next line.
+    lacks_head: bool,
     flags: &'a LsFlags,
 }
 
 impl Lines<'_> {
     fn add(&mut self, record: &RecordReport) -> Result<(), Failure> {
+        if std::mem::take(&mut self.lacks_head) {
+            self.text.push_str(&head(record));
+        }
         if self.flags.whole.json {
             let line = serde_json::to_string(record);
             let line = line.map_err(|error| Failure::outside("cannot write JSON", error))?;
@@ -83,6 +91,16 @@ impl Lines<'_> {
         }
         Ok(())
     }
+}
+
+/// The names of the columns, as wide as those of `record`.
+fn head(record: &RecordReport) -> String {
+    let key = record.key.len();
+    let place = record.segment.len() + 10;
+    format!(
+        "{:<key$}  {:>10}  {:<place$}  {:>10}  status, type, URL\n",
+        "key", "generation", "at", "bytes"
+    )
 }
 
 fn line(record: &RecordReport) -> String {
