@@ -22,7 +22,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_disk::files::SystemFiles;
 use weir_measure::live::LinkRow;
 use weir_proxy::clock::Clock;
-use weir_proxy::config::{AdminAddress, ByteSize, Config, Listener, ListenerKind};
+use weir_proxy::config::{
+    AdminAddress, ByteSize, Config, Listener, ListenerKind, Login, TokenFile,
+};
 use weir_proxy::{DiskTier, Hooks, Options, Proxy, Stopped};
 
 /// Starts the proxy and returns when it has drained; or prints the effective config.
@@ -217,8 +219,14 @@ fn announcement(config: &Config, started: &BoundAddresses) -> String {
         let (size, path) = (ByteSize::from_bytes(directory.bytes), &directory.path);
         lines.push_str(&format!("  disk     {size} in {}\n", path.display()));
     }
+    if started.disk.directories.is_empty() && started.disk.problem.is_none() {
+        lines.push_str("  disk     off\n");
+    }
     for link in &started.links {
         lines.push_str(&format!("  link     {}\n", weir_proxy::link_line(link)));
+    }
+    if !config.rules.is_empty() {
+        lines.push_str(&format!("  rules    {}\n", config.rules.len()));
     }
     if let Some(recorded) = &started.recorded {
         lines.push_str(&format!("  record   {recorded}\n"));
@@ -263,7 +271,8 @@ fn curl_line(config: &Config, listener: &Listener) -> String {
     match (listener.mode, config.routes.first()) {
         (ListenerKind::Forward, _) => {
             let scheme = scheme_of(listener);
-            format!("curl -sD- -o /dev/null -x {scheme}://{address} http://example.com/")
+            let login = login_flag(&config.login);
+            format!("curl -sD- -o /dev/null -x {scheme}://{address} {login}http://example.com/")
         }
         (ListenerKind::Gateway, route) if listener.tls.is_some() => {
             let (host, path) = match route {
@@ -287,6 +296,15 @@ fn curl_line(config: &Config, listener: &Listener) -> String {
         }
         // it is for members alone
         (ListenerKind::Peer, _) => String::new(),
+    }
+}
+
+/// The flag by which `curl` logs in to a proxy that asks for it; empty if it does not.
+const fn login_flag(login: &Login) -> &'static str {
+    match (&login.users_file, &login.tokens_file) {
+        (TokenFile::At(_), _) => "-U USER ",
+        (TokenFile::Off, TokenFile::At(_)) => "--proxy-header 'Proxy-Authorization: Bearer TOKEN' ",
+        (TokenFile::Off, TokenFile::Off) => "",
     }
 }
 
@@ -327,6 +345,24 @@ mod tests {
   try      curl -sD- -o /dev/null -x http://127.0.0.1:3128 http://example.com/
 ",
         );
+    }
+
+    #[test]
+    fn trial_command_logs_in_where_the_proxy_asks_for_it() {
+        for (files, login) in [
+            ("users_file = '/u'\ntokens_file = '/t'", "-U USER "),
+            (
+                "tokens_file = '/t'",
+                "--proxy-header 'Proxy-Authorization: Bearer TOKEN' ",
+            ),
+            ("", ""),
+        ] {
+            let config: Config = toml::from_str(&format!("[login]\n{files}")).unwrap();
+            let expected = format!(
+                "curl -sD- -o /dev/null -x http://127.0.0.1:3128 {login}http://example.com/"
+            );
+            assert_eq!(curl_line(&config, &config.listeners[0]), expected);
+        }
     }
 
     #[test]
