@@ -3,7 +3,7 @@
 use crate::rule::bits::RULES_MAX;
 use crate::rule::clients::CLIENT_NETS_MAX;
 use crate::rule::key::KeyRule;
-use crate::rule::matchers::{Matchers, PATTERNS_MAX};
+use crate::rule::matchers::{Matchers, PATTERNS_MAX, StatusPattern};
 use crate::rule::path::{PathPattern, STARS_MAX};
 use crate::rule::spec::{Action, Actions, DENY_BYTES_MAX, Denial, RuleLifetime, RuleSpec};
 use crate::stored::ignored::IgnoredDirective;
@@ -11,6 +11,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use weir_semantics::DeltaSeconds;
 
 /// Why rules cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,10 +83,38 @@ fn check_sizes(rules: &[RuleSpec]) -> Result<(), RuleError> {
     Ok(())
 }
 
+/// Whether what an action decides is for all clients.
+const fn is_shared(action: Action) -> bool {
+    action.is_for_all() || action.is_of_fetch()
+}
+
+fn quoted(status: &StatusPattern) -> String {
+    format!("\"{status}\"")
+}
+
+/// What to do about actions that cannot depend on the matcher `key`, which are those that `cannot`
+/// is true of: a second rule helps if the others depend on it.
+fn way_out(actions: &Actions, key: &str, cannot: fn(Action) -> bool) -> String {
+    let leave_out = match key {
+        "listener" => "leave `listener` out, or name a mode: \"forward\" or \"gateway\"".into(),
+        key => format!("leave `{key}` out"),
+    };
+    if actions.iter().all(cannot) {
+        return format!("{leave_out}; no rule can do both");
+    }
+    let mut words: Vec<String> = actions
+        .iter()
+        .filter(|action| cannot(*action))
+        .map(|action| format!("`{}`", action.key()))
+        .collect();
+    words.dedup();
+    format!("move {} to a rule without `{key}`", words.join(", "))
+}
+
 /// What is for all clients, in a rule that is for some: the key, and the reason.
 fn shared_by_clients(matchers: &Matchers, actions: &Actions) -> Option<(&'static str, String)> {
-    let shared = |action: &Action| action.is_for_all() || action.is_of_fetch();
-    let (key, action) = (matchers.of_client()?, actions.iter().find(shared)?);
+    let mut all = actions.iter();
+    let (key, action) = (matchers.of_client()?, all.find(|it| is_shared(*it))?);
     let what = match action.is_of_fetch() {
         true => "how a response is fetched",
         false => "what is stored",
@@ -125,19 +154,32 @@ fn check_rule((index, rule): (usize, &RuleSpec)) -> Result<(), RuleError> {
             "`{}` is decided before there is a response: the rule cannot depend on `{key}`",
             action.key()
         );
-        return error(action.key(), reason, "make two rules of it");
+        let hint = way_out(actions, key, Action::is_of_request);
+        return error(action.key(), reason, &hint);
     }
     if let Some((key, reason)) = shared_by_clients(matchers, actions) {
-        return error(key, reason, "make two rules of it");
+        let of_client = matchers.of_client().unwrap_or_default();
+        let hint = way_out(actions, of_client, is_shared);
+        return error(key, reason, &hint);
     }
     check_sharing(actions).map_or(Ok(()), |(key, reason, hint)| error(key, reason, hint))?;
-    if let Some(RuleLifetime::Default(_)) = actions.lifetime
-        && let Some(status) = matchers.status.iter().find(|it| !it.has_lifetime())
-    {
+    // a forced one of 0 s has what says its own lifetime validated: that is for any status
+    let gives_lifetime = match actions.lifetime {
+        Some(RuleLifetime::Default(_)) => true,
+        Some(RuleLifetime::Forced(seconds)) => seconds > DeltaSeconds::ZERO,
+        None => false,
+    };
+    if gives_lifetime && let Some(status) = matchers.status.iter().find(|it| !it.has_lifetime()) {
         let reason = format!(
             "a response with status {status} is about its request, or a part: no rule gives it a lifetime"
         );
-        return error("status", reason, "leave it out, or make two rules of it");
+        let lacks = |it: &&StatusPattern| !it.has_lifetime();
+        let all: Vec<String> = matchers.status.iter().filter(lacks).map(quoted).collect();
+        let hint = match all.len() == matchers.status.len() {
+            true => "remove `lifetime`, or name other statuses".into(),
+            false => format!("leave {} out of `status`", all.join(", ")),
+        };
+        return error("status", reason, &hint);
     }
     if let (Some(key), true) = (matchers.of_client(), actions.has(Action::Request)) {
         let reason = format!(

@@ -120,10 +120,12 @@ fn check_hosts(rule: &Rule, index: usize) -> Result<(), Invalid> {
 
 /// Refuses names of listeners that none has.
 fn check_listeners(rule: &Rule, index: usize, listeners: &[Listener]) -> Result<(), Invalid> {
-    let names: Vec<&str> = listeners
+    let mut names: Vec<&str> = listeners
         .iter()
         .filter_map(|it| it.name.as_deref())
         .collect();
+    names.sort_unstable();
+    names.dedup();
     let is_unknown = |it: &RuleListener| it.name().is_some_and(|name| !names.contains(&name));
     match rule.listener.iter().position(is_unknown) {
         None => Ok(()),
@@ -131,8 +133,13 @@ fn check_listeners(rule: &Rule, index: usize, listeners: &[Listener]) -> Result<
             format!("rule[{index}].listener[{place}]"),
             format!("no listener has the name `{}`", rule.listener[place]),
             match names.is_empty() {
-                true => "give the [[listener]] a `name`".to_owned(),
-                false => format!("the names of listeners are {}", names.join(", ")),
+                true => {
+                    "write \"forward\" or \"gateway\", or give the [[listener]] a `name`".to_owned()
+                }
+                false => format!(
+                    "write \"forward\" or \"gateway\", or one of the names of listeners: {}",
+                    names.join(", ")
+                ),
             },
         )),
     }

@@ -106,6 +106,43 @@ fn rule_that_means_nothing_is_refused_at_its_key() {
 }
 
 #[test]
+fn hint_names_what_can_be_done_about_an_action_that_cannot_depend_on_a_matcher() {
+    for (rules, expected) in [
+        (
+            r#"[{"listener": ["127.0.0.1:3128"], "lifetime": {"default": "1d"}}]"#,
+            "leave `listener` out, or name a mode: \"forward\" or \"gateway\"; no rule can do both",
+        ),
+        (
+            r#"[{"client": ["10.0.0.0/8"], "lifetime": {"default": "1d"}}]"#,
+            "leave `client` out; no rule can do both",
+        ),
+        (
+            r#"[{"client": ["10.0.0.0/8"], "lifetime": {"default": "1d"}, "deny": "no"}]"#,
+            "move `lifetime` to a rule without `client`",
+        ),
+        (
+            r#"[{"status": ["404"], "bypass": true}]"#,
+            "leave `status` out; no rule can do both",
+        ),
+        (
+            r#"[{"status": ["404"], "bypass": true, "rate": "1KiB/s"}]"#,
+            "move `bypass` to a rule without `status`",
+        ),
+        (
+            r#"[{"status": ["401", "206"], "lifetime": {"default": "1d"}}]"#,
+            "remove `lifetime`, or name other statuses",
+        ),
+        (
+            r#"[{"status": ["401", "404", "206"], "lifetime": {"default": "1d"}}]"#,
+            "leave \"401\", \"206\" out of `status`",
+        ),
+    ] {
+        let found = config(rules).validate().expect_err(rules);
+        assert_eq!(found.hint, expected, "{rules}");
+    }
+}
+
+#[test]
 fn name_of_a_rule_is_a_name_and_of_no_other_rule() {
     check(r#"[{"name": "a b", "bypass": true}]"#, Some("rule[0].name"));
     check(

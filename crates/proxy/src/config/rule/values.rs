@@ -258,7 +258,7 @@ macro_rules! forms {
 
 forms! {
     RuleListener, "\"forward\", \"gateway\", a name or an address",
-        "a list of listeners, such as [\"gateway\"], [\"lan\"] or [\"10.0.0.1:3128\"]";
+        "a list of listeners, such as [\"forward\"], [\"lan\"] or [\"10.0.0.1:3128\"]";
     RulePath, "a path prefix or a glob, such as \"/static\" or \"/**.deb\"",
         "a list of path prefixes and globs, such as [\"/static\", \"/**.deb\"]";
     RuleStatus, "a status or a class of them, such as \"404\" or \"5xx\"",
