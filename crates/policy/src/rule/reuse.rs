@@ -14,8 +14,17 @@ pub const ERROR_LIFETIME_MAX: DeltaSeconds = DeltaSeconds(60);
 
 /// Whether a response with this status is an error that one odd request can provoke, or that may be
 /// over soon; that there is nothing (any more) is no such error.
-pub(super) const fn is_brief(status: u16) -> bool {
+const fn is_brief(status: u16) -> bool {
     status >= 400 && !matches!(status, 404 | 410)
+}
+
+/// The lifetime of a response with this status, of those that a rule gives: an error that may be
+/// over soon, or that one odd request has provoked, is not kept for long.
+pub(super) fn most_for(status: u16, lifetime: DeltaSeconds) -> DeltaSeconds {
+    match is_brief(status) {
+        true => lifetime.min(ERROR_LIFETIME_MAX),
+        false => lifetime,
+    }
 }
 
 /// What rules say of the use of a stored response.
@@ -44,6 +53,12 @@ impl Reuse {
         self.forced.is_none() && self.stale_for.is_none() && self.ignored.is_empty()
     }
 
+    /// The lifetime that is forced on a response with this status.
+    #[must_use]
+    pub fn forced_for(&self, status: u16) -> Option<DeltaSeconds> {
+        self.forced.map(|forced| most_for(status, forced))
+    }
+
     /// The facts of a stored response for a use under these rules.
     ///
     /// What must be validated before each use still must, and what must not be served stale is not:
@@ -57,11 +72,8 @@ impl Reuse {
         if facts.keeps_lifetime {
             return used;
         }
-        if let Some(forced) = self.forced {
-            used.freshness_lifetime = match is_brief(facts.status) {
-                true => forced.min(ERROR_LIFETIME_MAX),
-                false => forced,
-            };
+        if let Some(forced) = self.forced_for(facts.status) {
+            used.freshness_lifetime = forced;
         }
         // an error that may be over is not kept longer than it says
         if !facts.forbids_stale() && facts.status < 400 {

@@ -17,7 +17,7 @@ use super::fields::FieldRules;
 use super::host_table::{HostTable, NameTable};
 use super::key::KeyRule;
 use super::matchers::{ListenerPattern, Matchers, StatusPattern};
-use super::reuse::{ERROR_LIFETIME_MAX, Reuse, is_brief};
+use super::reuse::{Reuse, most_for};
 use super::spec::{Action, Denial, RuleLifetime, RuleRate, RuleSpec};
 use crate::fetch::{AbortKind, ReadAhead};
 use crate::route::HostPattern;
@@ -326,7 +326,7 @@ impl RuleSet {
         };
         let default = default.map(|seconds| most_for(status, seconds));
         let names_status = |rule: usize| !self.rules[rule].matchers.status.is_empty();
-        let is_given = default.is_some()
+        let is_given = default.or(forced).is_some()
             && by.lifetime.is_some_and(names_status)
             && StatusPattern::may_have_lifetime(status);
         let given = match is_given {
@@ -433,15 +433,6 @@ impl RuleSet {
         let mut actions = matched.iter().map(|rule| &self.rules[rule].actions);
         let response = actions.find_map(|it| it.response.as_ref());
         response.filter(|rules| !rules.is_empty())
-    }
-}
-
-/// The lifetime of a response with this status, of those that a rule gives: an error that may be
-/// over soon, or that one odd request has provoked, is not kept for long.
-fn most_for(status: u16, lifetime: DeltaSeconds) -> DeltaSeconds {
-    match is_brief(status) {
-        true => lifetime.min(ERROR_LIFETIME_MAX),
-        false => lifetime,
     }
 }
 

@@ -132,8 +132,11 @@ impl StoringIgnored {
     /// None.
     pub const NONE: Self = Self(0);
 
-    /// That neither the response gives its lifetime, nor its status permits the cache to (RFC 9111
-    /// §4.2.2): a rule that names the status gives one.
+    /// No directive, but the rule of RFC 9111 §3 that a response is stored only if it says its
+    /// lifetime or has a status for which a cache may choose one (§4.2.2). It is ignored where a
+    /// rule that names the status, such as 302 or 503, has `lifetime`, by default or forced. A
+    /// response that was stored so has the rule's lifetime, is used only while a rule gives it
+    /// one, and answers no request with credentials or a cookie.
     pub const LIFETIME_GIVEN: Self = Self(1 << 15);
 
     /// Whether there is none in it.

@@ -75,8 +75,10 @@ impl Transaction {
             return Err(NotStored::Profile(cause));
         }
         let by_rule = rules.reuse.ignored;
+        let given = rules.heuristic.assigned;
+        let given = given.or(rules.reuse.forced_for(response.status));
         let (left, mut ignored) = by_rule
-            .storable(request, response, rules.heuristic.assigned)
+            .storable(request, response, given)
             .map_err(NotStored::Rule)?;
         let response = &left;
         // what permits to share the cookie may be said of the rest alone: `private="Set-Cookie"`

@@ -397,6 +397,40 @@ fn lifetime_is_for_statuses_that_speak_of_the_target_and_for_all_clients() {
     }
 }
 
+#[test]
+fn forced_lifetime_of_a_status_is_given_to_responses_that_have_none() {
+    let rule = |statuses: &[&str], seconds: u32| {
+        let mut rule = RuleSpec::default();
+        rule.actions.lifetime = Some(RuleLifetime::Forced(DeltaSeconds(seconds)));
+        rule.matchers.status = parsed(statuses);
+        RuleSet::new([rule].into())
+    };
+    let gives = |statuses: &[&str], status: u16| {
+        let set = rule(statuses, 120).expect("a rule");
+        let target: (&[u8], &str) = (b"a.example", "/");
+        let storing = set.storing(ListenerMode::Forward, target, status, b"");
+        assert_eq!(storing.default, None, "{status}");
+        let forced = storing.reuse.forced_for(status);
+        let is_given = storing.reuse.ignored == StoringIgnored::LIFETIME_GIVEN;
+        (forced.map(|seconds| seconds.0), is_given)
+    };
+    // without a word of the operator about the status, it is for what is stored anyway
+    assert_eq!(gives(&[], 302), (Some(120), false));
+    for (status, expected) in [
+        (200, (None, false)),
+        (302, (Some(120), true)),
+        (404, (Some(120), true)),
+        (503, (Some(60), true)),
+    ] {
+        assert_eq!(gives(&["3xx", "404", "503"], status), expected, "{status}");
+    }
+    for status in ["206", "304", "401", "429"] {
+        let error = rule(&[status], 120).expect_err(status);
+        assert_eq!(error.key, "status", "{status}");
+        assert!(rule(&[status], 0).is_ok(), "{status}");
+    }
+}
+
 /// What the origin answers to a changed request must not be given to clients whose requests are
 /// not changed so.
 #[test]

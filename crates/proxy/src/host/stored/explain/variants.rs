@@ -262,6 +262,10 @@ impl Stored<'_> {
             ..self.settings.rules.heuristic
         };
         let (source, seconds) = sourced_lifetime(&left, response.date, &heuristic);
+        // as if it said so itself: nothing of it is in its fields
+        if own.ignored.gives_lifetime() && storing.default == Some(own.freshness_lifetime) {
+            return (LifetimeSource::Assigned.as_str(), None);
+        }
         let is_it = seconds == own.freshness_lifetime;
         let is_stated = matches!(source, LifetimeSource::SMaxage | LifetimeSource::MaxAge);
         match is_it {
