@@ -13,6 +13,8 @@ location /language { add_header Cache-Control max-age=3600; add_header Vary Acce
 location /ruled { return 200 x; }
 location /expires { expires 1h; return 200 x; }
 location /never { add_header Cache-Control no-store; return 200 x; }
+location /moved { return 302 /aged; }
+location /left { return 302 /aged; }
 location /gone { return 404 x; }
 location /stale { add_header Cache-Control 'public, max-age=0'; add_header ETag 'W/\"a\"'; return 200 x; }
 ";
@@ -162,6 +164,17 @@ fn explained_request_fares_as_it_was_explained_when_a_link_has_spent_its_quota()
                 assert_eq!(known(&found), known(expected), "{said}");
                 let is_of_link = |status: &str| status.contains("detail=link-spent");
                 assert_eq!(is_of_link(&found), is_of_link(expected), "{said}");
+                let stale_for = input(&explained, "stale_for").1;
+                match (when_spent, path, lines) {
+                    ("stale", "/stale", []) => {
+                        assert!(stale_for.contains("it may be served until"), "{said}");
+                    }
+                    ("stale", "/strict", []) => {
+                        assert!(stale_for.contains("the response forbids it"), "{said}");
+                    }
+                    ("stale", _, _) => {}
+                    _ => assert_eq!(stale_for, "", "{said}"),
+                }
                 if is_of_link(&found) {
                     assert_eq!(explained["storing"], Value::Null, "{said}");
                     assert_ne!(when_spent, "slow", "{said}");
@@ -226,7 +239,7 @@ fn destination_that_is_denied_is_neither_fetched_nor_stored() {
 #[test]
 fn lifetime_says_where_it_comes_from_and_the_rule_that_forces_it() {
     let nginx = Nginx::start(LOCATIONS);
-    let rules = r#"[{ path = ["/none"], bypass = true }, { name = "mirror", path = ["/ruled"], lifetime.forced = "2h" }]"#;
+    let rules = r#"[{ path = ["/none"], bypass = true }, { name = "mirror", path = ["/ruled"], lifetime.forced = "2h" }, { status = ["302"], path = ["/moved"], lifetime.default = "1h" }, { status = ["302"], path = ["/left"], lifetime.forced = "3h" }]"#;
     let proxy = Weir::serve(&Config::forward().set("rule", rules));
     for (path, by, seconds) in [
         ("/aged", "max-age", 3600),
@@ -247,6 +260,17 @@ fn lifetime_says_where_it_comes_from_and_the_rule_that_forces_it() {
         assert_eq!(last["decides"], true);
         assert_eq!(last["name"], "freshness", "{explained:#}");
         assert_eq!(last["section"], "RFC 9111 section 4.2");
+    }
+    for (path, by, seconds, rule) in [
+        ("/moved", "assigned", 3600, 3),
+        ("/left", "rule", 10_800, 4),
+    ] {
+        let url = nginx.url(path);
+        proxy.get(&url).expect(302);
+        let stored = &explain(&proxy, &[&url])["stored"][0];
+        assert_eq!(stored["lifetime_by"], by, "{stored:#}");
+        assert_eq!(stored["lifetime_s"], seconds, "{stored:#}");
+        assert_eq!(stored["lifetime_rule"], rule, "{stored:#}");
     }
     let explained = explain(&proxy, &[&nginx.url("/ruled")]);
     let text = std::fs::read_to_string(proxy.file("weir.toml")).expect("a file");

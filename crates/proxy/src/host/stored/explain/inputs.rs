@@ -142,7 +142,7 @@ impl Inputs {
                     ("stale-while-revalidate", value)
                 }
                 Test::Stale => {
-                    let value = "nothing permits to serve it without validation";
+                    let value = "not without validation, while a next hop can be asked";
                     ("serving stale responses", value.into())
                 }
             };

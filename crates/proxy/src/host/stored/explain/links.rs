@@ -8,6 +8,8 @@ use crate::log::words::http_date;
 use std::sync::Arc;
 use weir_net::next_hops::{LinkMeter, SpentLink};
 use weir_policy::budget::QuotaReport;
+use weir_policy::{Now, StoredFacts};
+use weir_semantics::DeltaSeconds;
 
 /// Looks at the links that the next hops of a request are behind. The spent one that keeps it from
 /// all of them, if there is no next hop to which it can be sent: that of the first.
@@ -44,6 +46,35 @@ pub(super) fn look(inputs: &mut Inputs, exchange: &RequestState) -> Option<Spent
     );
     inputs.add("when_spent", value, "link[].when_spent");
     Some(spent)
+}
+
+/// Adds whether a stored response, of which `used` are the facts by which it is used, may be served
+/// stale in the place of what a spent link does not fetch.
+pub(super) fn add_stale(
+    inputs: &mut Inputs,
+    now: Now,
+    used: &StoredFacts,
+    stale_for: DeltaSeconds,
+) {
+    let stale_s = -used.ttl(now);
+    let left = i64::from(stale_for.0) - stale_s;
+    let means = match u32::try_from(left) {
+        _ if used.forbids_stale() => {
+            "the response forbids it by no-cache, must-revalidate, proxy-revalidate or s-maxage"
+                .to_owned()
+        }
+        Ok(left) => {
+            let until = http_date(now.wall.plus(DeltaSeconds(left)));
+            format!("it may be served until {until}")
+        }
+        Err(_) => "it is stale for too long to be served".to_owned(),
+    };
+    let stale = match stale_s {
+        ..=0 => String::new(),
+        stale_s => format!("stale for {stale_s} s: "),
+    };
+    let value = format!("{} s; {stale}{means}", stale_for.0);
+    inputs.add("stale_for", value, "link[].stale_for");
 }
 
 /// Notes a link, its quota and what of that is spent.

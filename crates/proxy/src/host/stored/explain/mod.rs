@@ -180,7 +180,7 @@ impl Decision<'_> {
 
     /// What becomes of a request that the spent quota of a link keeps from its next hop.
     fn without_next_hop(
-        &self,
+        &mut self,
         exchange: &mut RequestState,
         now: Now,
         spent: SpentLink,
@@ -188,6 +188,15 @@ impl Decision<'_> {
         let failure = Failure::LinkSpent {
             stale_for: spent.now.stale_for,
         };
+        if let (Some(found), Some(stale_for)) = (&self.found, spent.now.stale_for) {
+            let own = &found.response.facts;
+            let facts = self
+                .context
+                .settings
+                .facts_now(&mut exchange.tx.clone(), own);
+            let used = exchange.reuse_of(&found.response).of(&facts);
+            links::add_stale(&mut self.inputs, now, &used, stale_for);
+        }
         let rules = &self.context.settings.rules;
         let commands = exchange.tx.handle(now, rules, Event::Failed(failure));
         if !matches!(commands.first(), Some(Command::Serve(_))) {
