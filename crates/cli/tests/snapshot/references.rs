@@ -252,7 +252,7 @@ fn proxy_status() -> String {
             ProxyError::DestinationNotFound => "404".to_owned(),
             ProxyError::ProxyLoopDetected => "508".to_owned(),
             ProxyError::HttpRequestError => "4xx, 501, 505".to_owned(),
-            ProxyError::HttpRequestDenied => "403, 405".to_owned(),
+            ProxyError::HttpRequestDenied => "403, 405, 407, 429, 504".to_owned(),
             ProxyError::ProxyInternalResponse => "200, 504".to_owned(),
             error => error
                 .recommended_status()
