@@ -185,16 +185,31 @@ pub struct LinkQuotaRow {
     pub is_spent: bool,
 }
 
-/// The requests that were forwarded last.
+/// The last requests that were forwarded, or were to be and were refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecentMisses {
     /// The version of this type.
     pub version: u32,
     /// The latest first.
     pub misses: Vec<Miss>,
+    /// What the words of [`Miss::why`] in it mean.
+    #[serde(default)]
+    pub why_meanings: Vec<Meaning>,
+    /// What the words of [`Miss::reason`] in it mean.
+    #[serde(default)]
+    pub reason_meanings: Vec<Meaning>,
 }
 
-/// A request that was forwarded.
+/// What a word means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meaning {
+    /// The word.
+    pub word: String,
+    /// What it means, in a sentence or two.
+    pub about: String,
+}
+
+/// A request that was forwarded, or was to be and was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Miss {
     /// When its response had ended, milliseconds since 1970 UTC.
@@ -205,13 +220,25 @@ pub struct Miss {
     pub url: String,
     /// The client: its address, or a name made of it.
     pub client: String,
-    /// Why it was forwarded: a word of [`crate::Verdict`].
+    /// Why it was forwarded, or `refused`: a word of [`crate::Verdict`].
     pub why: String,
     /// The status that the client received; 0 if it received none.
     pub status: u16,
     /// Why the response was not stored: a word of [`crate::NotStored`], or none if it was stored or
     /// nothing was to be stored.
     pub not_stored: Option<String>,
+    /// Why it was refused, if it was: `link-spent`, or the error of Proxy-Status such as
+    /// `dns_error`.
+    #[serde(default)]
+    pub refused: Option<String>,
+}
+
+impl Miss {
+    /// Why it was refused, or why the response was not stored: the word that tables show.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        self.refused.as_deref().or(self.not_stored.as_deref())
+    }
 }
 
 /// How the values of a series are to be read.

@@ -94,7 +94,7 @@ GET  /live                 what the last second was: JSON
 GET  /history?step=1s      the last hour, or the last week with step=1min; from= seconds since 1970, series= names: JSON
 GET  /events               what each second was, as server-sent events for at most 16 watchers
 GET  /top?of=urls&by=bytes the heaviest urls, hosts, clients or next-hops, by requests, to-clients (bytes), from-next-hops, wasted, misses or errors; n= rows; a table, or JSON in the same ways
-GET  /misses               the requests that were forwarded last, and why: a table, or JSON in the same ways
+GET  /misses               the last misses and refusals, and why: a table, or JSON in the same ways
 GET  /next-hops            how the next hops of the configuration are: a table, or JSON in the same ways
 GET  /links                what is moved over links to next hops, and what of their quotas is spent: a table, or JSON in the same ways
 GET  /route?url=URL        where a request for a URL is sent, and why; before url= may come mode=forward&, mode=gateway& and format=json&
@@ -201,7 +201,7 @@ pub trait Control: Send + Sync {
     /// The heaviest `rows_max` by a measure; `None` if nothing is counted: answered with 404.
     fn top(&self, of: TopOf, by: TopBy, rows_max: usize) -> Option<TopTable>;
 
-    /// The requests that were forwarded last; `None` if none is remembered: answered with 404.
+    /// The last misses and refusals; `None` if none is remembered: answered with 404.
     fn misses(&self) -> Option<RecentMisses>;
 
     /// Enables or disables a module for new requests; `false` if there is none of this name:

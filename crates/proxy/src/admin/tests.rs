@@ -214,6 +214,8 @@ impl Control for Fake {
         self.counts.then(|| RecentMisses {
             version: VERSION,
             misses: Vec::new(),
+            why_meanings: Vec::new(),
+            reason_meanings: Vec::new(),
         })
     }
 

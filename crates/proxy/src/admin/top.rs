@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use std::fmt::Write as _;
 use weir_measure::Label as _;
-use weir_measure::live::{RecentMisses, TopBy, TopOf, TopTable};
+use weir_measure::live::{Meaning, RecentMisses, TopBy, TopOf, TopTable};
 
 /// Rows of an answer, if the query does not say how many.
 const ROWS_DEFAULT: usize = 20;
@@ -140,28 +140,31 @@ pub(super) async fn misses(
 }
 
 fn written_misses(misses: &RecentMisses) -> String {
-    let head = [
-        "time",
-        "why",
-        "not stored",
-        "status",
-        "client",
-        "method",
-        "url",
-    ]
-    .map(str::to_owned);
+    let head = ["time", "why", "reason", "status", "client", "method", "url"].map(str::to_owned);
     let rows = misses.misses.iter().map(|miss| {
         [
             time_of_day(miss.at_unix_ms),
             miss.why.clone(),
-            miss.not_stored.clone().unwrap_or_default(),
+            miss.reason().unwrap_or_default().to_owned(),
             miss.status.to_string(),
             miss.client.clone(),
             miss.method.escape_debug().to_string(),
             miss.url.escape_debug().to_string(),
         ]
     });
-    aligned(&[head].into_iter().chain(rows).collect::<Vec<_>>())
+    let mut page = aligned(&[head].into_iter().chain(rows).collect::<Vec<_>>());
+    for (of, meanings) in [
+        ("why", &misses.why_meanings),
+        ("reason", &misses.reason_meanings),
+    ] {
+        if !meanings.is_empty() {
+            let _infallible = writeln!(page, "\n{of}:");
+        }
+        for Meaning { word, about } in meanings {
+            let _infallible = writeln!(page, "  {word}: {about}");
+        }
+    }
+    page
 }
 
 /// The time of the day, UTC.
@@ -238,15 +241,23 @@ mod tests {
             why: "uri-miss".into(),
             status: 200,
             not_stored: Some("no-lifetime".into()),
+            refused: None,
         };
         let page = written_misses(&RecentMisses {
             version: VERSION,
             misses: vec![miss],
+            why_meanings: vec![Meaning {
+                word: "uri-miss".into(),
+                about: "Nothing is stored.".into(),
+            }],
+            reason_meanings: Vec::new(),
         });
         assert!(
             page.contains("01:02:03Z  uri-miss  no-lifetime  200"),
             "{page}"
         );
+        let meaning = "\n\nwhy:\n  uri-miss: Nothing is stored.\n";
+        assert!(page.ends_with(meaning), "{page}");
         let is_plain = |sign: char| sign == '\n' || !sign.is_control() && sign != '\u{202e}';
         assert!(page.chars().all(is_plain), "{page:?}");
     }

@@ -173,6 +173,11 @@ impl RequestLog {
         self.error.is_some() && self.end != End::ClientLeft
     }
 
+    /// What went wrong, as a word of `Proxy-Status` or of the end of a response.
+    pub(crate) const fn error(&self) -> Option<&'static str> {
+        self.error
+    }
+
     /// Bytes sent to the client, head and content.
     pub(crate) fn response_bytes(&self) -> u64 {
         self.response_bytes

@@ -2,8 +2,8 @@
 
 use super::reading::Reading;
 use weir_measure::live::{
-    HistoryTable, LinkQuotaRow, LinkRow, LinkRows, Live, LiveKind, LiveSample, LiveSeries, Miss,
-    RecentMisses, TopRow, TopTable, VERSION,
+    HistoryTable, LinkQuotaRow, LinkRow, LinkRows, Live, LiveKind, LiveSample, LiveSeries, Meaning,
+    Miss, RecentMisses, TopRow, TopTable, VERSION,
 };
 
 /// An escape sequence, text from right to left, a wide character and a control.
@@ -73,6 +73,11 @@ pub(super) fn reading() -> Reading {
         why: "uri-miss".into(),
         status: 200,
         not_stored: Some("no-lifetime".into()),
+        refused: None,
+    };
+    let meaning = |word: &str, about: &str| Meaning {
+        word: word.into(),
+        about: about.into(),
     };
     Reading {
         live: Some(live),
@@ -118,6 +123,8 @@ pub(super) fn reading() -> Reading {
         misses: Some(RecentMisses {
             version: VERSION,
             misses: vec![miss],
+            why_meanings: vec![meaning("uri-miss", "Nothing is stored.")],
+            reason_meanings: vec![meaning("no-lifetime", HOSTILE)],
         }),
     }
 }

@@ -44,7 +44,7 @@ pub(super) struct Reading {
     pub(super) top: Option<TopTable>,
     /// The links to next hops; none if the proxy does not tell them.
     pub(super) links: Option<LinkRows>,
-    /// The requests that were forwarded last; none if the proxy remembers none.
+    /// The last misses and refusals; none if the proxy remembers none.
     pub(super) misses: Option<RecentMisses>,
 }
 

@@ -31,13 +31,19 @@ pub(super) fn page(address: &str, reading: &Reading) -> String {
         lines.extend([String::new(), MISSES.to_owned()]);
         let rows = misses.misses.iter();
         lines.extend(rows.map(|miss| miss_row(miss, usize::MAX, 0)));
+        let meanings = [&misses.why_meanings, &misses.reason_meanings];
+        let meanings = meanings.into_iter().flatten();
+        lines.extend(meanings.map(|it| {
+            let about = visible(&it.about, NAME_BYTES_MAX);
+            format!("  {}: {about}", visible(&it.word, 32))
+        }));
     }
     lines.push(String::new());
     lines.join("\n")
 }
 
-/// Over the requests that were forwarded last.
-pub(super) const MISSES: &str = "forwarded last";
+/// Over the last requests that were forwarded, or were to be and were refused.
+pub(super) const MISSES: &str = "last misses and refusals";
 
 /// What the proxy does: eight lines, and one for each link, of 80 columns at most.
 pub(super) fn summary(address: &str, reading: &Reading) -> Vec<String> {
@@ -197,7 +203,7 @@ pub(super) fn top_row(
     with_name(line, &row.name, width, shift)
 }
 
-/// A request that was forwarded.
+/// A request that was forwarded or refused.
 pub(super) fn miss_row(miss: &Miss, width: usize, shift: usize) -> String {
     let time = clock(miss.at_unix_ms / 1000);
     let why = visible(&miss.why, 9);
@@ -205,11 +211,11 @@ pub(super) fn miss_row(miss: &Miss, width: usize, shift: usize) -> String {
         0..WIDE => format!("{why:<9} "),
         WIDE..VERY_WIDE => format!("{time} {why:<9} {:>3} ", miss.status),
         _ => {
-            let not_stored = visible(miss.not_stored.as_deref().unwrap_or("-"), 22);
+            let reason = visible(miss.reason().unwrap_or("-"), 22);
             let client = visible(&miss.client, 24);
             let method = visible(&miss.method, 8);
             format!(
-                "{time} {why:<9} {:>3} {not_stored:<22} {client:<15} {method:<4} ",
+                "{time} {why:<9} {:>3} {reason:<22} {client:<15} {method:<4} ",
                 miss.status
             )
         }
@@ -252,6 +258,7 @@ mod tests {
             "   3?      5 B   0.0 %  http://c.example/rare\n",
             r"   2   3.00 kB  25.0 %  http://a/\u{1b}]0;owned\u{7}\u{202e}\u{6f22}\u{9b}2J",
             "14:46:40Z uri-miss  200 no-lifetime            client-1        GET  http://a/",
+            "\n  uri-miss: Nothing is stored.\n  no-lifetime: http://a/",
         ] {
             assert!(page.contains(part), "no `{part}` in:\n{page}");
         }

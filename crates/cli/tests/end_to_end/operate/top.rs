@@ -6,8 +6,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 use weir_measure::live::{
-    HistoryTable, LinkRow, LinkRows, Live, LiveKind, LiveSample, LiveSeries, Miss, RecentMisses,
-    TopRow, TopTable, VERSION,
+    HistoryTable, LinkRow, LinkRows, Live, LiveKind, LiveSample, LiveSeries, Meaning, Miss,
+    RecentMisses, TopRow, TopTable, VERSION,
 };
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
@@ -59,7 +59,10 @@ fn screen_of_80_by_24_shows_what_a_proxy_does_and_follows_keys() {
     assert_eq!(screen.lines().count(), 24, "{screen}");
     tmux.keys(&["/", "other"]);
     tmux.until("filtered", |screen| {
-        let table = screen.split("forwarded last").next().unwrap_or_default();
+        let table = screen
+            .split("last misses and refusals")
+            .next()
+            .unwrap_or_default();
         screen.contains("filter: other_") && !table.contains(&url)
     });
     tmux.keys(&["Escape"]);
@@ -143,6 +146,28 @@ fn hostile_links() -> LinkRows {
     }
 }
 
+fn hostile_misses() -> RecentMisses {
+    let miss = Miss {
+        at_unix_ms: 0,
+        method: HOSTILE.into(),
+        url: HOSTILE.into(),
+        client: HOSTILE.into(),
+        why: HOSTILE.into(),
+        status: 200,
+        not_stored: Some(HOSTILE.into()),
+        refused: None,
+    };
+    RecentMisses {
+        version: VERSION,
+        misses: vec![miss],
+        why_meanings: Vec::new(),
+        reason_meanings: vec![Meaning {
+            word: HOSTILE.into(),
+            about: HOSTILE.into(),
+        }],
+    }
+}
+
 /// Answers as the admin interface of a proxy that strangers have sent [`HOSTILE`] names to. It ends
 /// with the test.
 fn of_hostile_names() -> SocketAddr {
@@ -185,25 +210,12 @@ fn of_hostile_names() -> SocketAddr {
         halving_s: 600,
         rows: vec![row],
     };
-    let miss = Miss {
-        at_unix_ms: 0,
-        method: HOSTILE.into(),
-        url: HOSTILE.into(),
-        client: HOSTILE.into(),
-        why: HOSTILE.into(),
-        status: 200,
-        not_stored: Some(HOSTILE.into()),
-    };
-    let misses = RecentMisses {
-        version: VERSION,
-        misses: vec![miss],
-    };
     let answers = [
         ("/links", serde_json::to_string(&hostile_links())),
         ("/live", serde_json::to_string(&live)),
         ("/history", serde_json::to_string(&minute)),
         ("/top", serde_json::to_string(&table)),
-        ("/misses", serde_json::to_string(&misses)),
+        ("/misses", serde_json::to_string(&hostile_misses())),
     ]
     .map(|(path, json)| (path, json.expect("JSON")));
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -229,7 +241,7 @@ fn hostile_names_do_not_reach_the_terminal_as_they_are() {
     let tmux = top_in(80, 24, admin);
     tmux.until_all(&[r"http://a/\u{1b}]0;owned\u{7}\u{202e}\u{6f22}\u{9b}2J"]);
     tmux.keys(&["m"]);
-    tmux.until_all(&["forwarded last", r"\u{1b}"]);
+    tmux.until_all(&["last misses and refusals", r"\u{1b}"]);
     tmux.keys(&["q"]);
     tmux.expect_end(0);
     let raw = tmux.file("raw");
@@ -266,7 +278,7 @@ fn without_a_terminal_it_is_printed_once_as_text_or_json() {
         assert!(std::time::Instant::now() < until, "{text}");
         text = printed();
     }
-    assert!(text.contains("forwarded last\n"), "{text}");
+    assert!(text.contains("last misses and refusals\n"), "{text}");
     let output = once(&[
         "--json", "--of", "hosts", "--by", "requests", "--admin", &admin,
     ]);

@@ -392,14 +392,16 @@ async function showTop() {
 
 async function showMisses() {
   try {
-    const { misses } = await ask("/misses");
+    const { misses, why_meanings: whys, reason_meanings: reasons } = await ask("/misses");
     list("misses", [...misses.slice(0, 20).map((miss) => make("tr", null,
-      make("th", { scope: "row" }, clock(Math.floor(miss.at_unix_ms / 1000), 1)), cell(miss.why, "text"), cell(miss.not_stored || "", "text"),
+      make("th", { scope: "row" }, clock(Math.floor(miss.at_unix_ms / 1000), 1)), cell(miss.why, "text"), cell(miss.refused || miss.not_stored || "", "text"),
       cell(String(miss.status || "–")), cell(miss.client, "text"),
       make("td", { class: "text name" }, make("bdi", null, miss.method), " ", name(miss.url)))),
-      ...(misses.length ? [] : [empty(6, "No request was forwarded.")])]);
+      ...(misses.length ? [] : [empty(6, "No request was forwarded or refused.")])]);
+    $("miss-words").replaceChildren(...[...whys, ...reasons].flatMap(({ word, about }) => [make("dt", null, word), make("dd", null, about)]));
   } catch (error) {
     list("misses", [empty(6, "Not shown: " + error.message)]);
+    $("miss-words").replaceChildren();
   }
 }
 

@@ -40,6 +40,12 @@ impl RequestState {
                 Some(Storing::NotStored(NotStored::Bypass)) | None | Some(Storing::Stored) => None,
                 Some(Storing::NotStored(why)) => Some(words::label(why)),
             },
+            refused: match verdict.handling {
+                // the proxy error says how
+                Handling::Refused(RefuseReason::NextHop) => log.error().or(verdict.detail()),
+                Handling::Refused(_) => verdict.detail(),
+                _ => None,
+            },
         });
         let sums = self.worker.top.borrow();
         sums.count(

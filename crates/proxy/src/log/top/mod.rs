@@ -11,6 +11,7 @@
 
 pub(crate) mod accumulator;
 pub(crate) mod fetch_names;
+mod miss_words;
 mod names;
 mod ranking;
 mod recent_misses;

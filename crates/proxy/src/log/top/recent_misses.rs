@@ -1,4 +1,4 @@
-//! The requests of one worker that were forwarded last.
+//! The last requests of one worker that were forwarded, or were to be and were refused.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -19,12 +19,14 @@ pub(crate) struct MissFacts<'a> {
     pub(crate) method: &'a str,
     /// Its client.
     pub(crate) client: IpAddr,
-    /// Why it was forwarded.
+    /// Why it was forwarded, or that it was refused.
     pub(crate) why: Verdict,
     /// The status that the client received; 0 if it received none.
     pub(crate) status: u16,
     /// Why the response was not stored, if it was not.
     pub(crate) not_stored: Option<NotStored>,
+    /// Why it was refused, if it was.
+    pub(crate) refused: Option<&'static str>,
 }
 
 /// Such a request.
@@ -37,6 +39,7 @@ pub(super) struct ForwardedRequest {
     pub(super) why: Verdict,
     pub(super) status: u16,
     pub(super) not_stored: Option<NotStored>,
+    pub(super) refused: Option<&'static str>,
 }
 
 /// The last [`MISSES_MAX`] of them.
@@ -58,6 +61,7 @@ impl RecentMisses {
             why: facts.why,
             status: facts.status,
             not_stored: facts.not_stored,
+            refused: facts.refused,
         });
     }
 

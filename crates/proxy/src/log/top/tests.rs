@@ -245,6 +245,7 @@ fn names_stay_within_their_bounds_at_a_flood_of_urls() {
             why: Verdict::UriMiss,
             status: 200,
             not_stored: None,
+            refused: None,
         };
         sums.count(
             &admin,

@@ -1,5 +1,6 @@
 //! The heavy hitters of all workers: written by these, read by the admin interface.
 
+use super::miss_words::meanings;
 use super::names::{self, TargetKeys};
 use super::ranking::{Ranking, Weights};
 use super::recent_misses::{ForwardedRequest, MissFacts, RecentMisses};
@@ -163,13 +164,15 @@ impl Tops {
         }
     }
 
-    /// The requests of all workers that were forwarded last, the latest first.
+    /// The last requests of all workers that were forwarded, or were to be and were refused; the
+    /// latest first.
     pub(crate) fn misses(&self, admin: &Admin) -> MissList {
         let all = 0..self.workers.len();
         let mut misses: Vec<ForwardedRequest> = all
             .flat_map(|worker| self.lock(worker).misses.iter().cloned().collect::<Vec<_>>())
             .collect();
         misses.sort_by_key(|miss| std::cmp::Reverse(miss.at_unix_ms));
+        let (why_meanings, reason_meanings) = meanings(&misses);
         let misses = misses.into_iter().map(|miss| Miss {
             at_unix_ms: miss.at_unix_ms,
             method: miss.method.into(),
@@ -178,10 +181,13 @@ impl Tops {
             why: miss.why.word().into(),
             status: miss.status,
             not_stored: miss.not_stored.map(|why| why.word().into()),
+            refused: miss.refused.map(Into::into),
         });
         MissList {
             version: VERSION,
             misses: misses.collect(),
+            why_meanings,
+            reason_meanings,
         }
     }
 

@@ -100,7 +100,7 @@ impl Control {
         admin.top.then(|| tops.table(of, by, rows_max, admin))
     }
 
-    /// The requests that were forwarded last; `None` if the configuration has none remembered.
+    /// The last misses and refusals; `None` if the configuration has none remembered.
     #[must_use]
     pub fn misses(&self) -> Option<RecentMisses> {
         let settings = self.shared.settings.load();

@@ -161,6 +161,8 @@ fn request_that_a_spent_quota_refuses_is_a_miss_and_a_stale_response_in_its_plac
         (first, of_url.count())
     };
     assert_eq!(miss("/other"), (Some(("refused", 429)), 0));
+    let refused = misses.iter().find(|miss| miss.status == 429);
+    assert_eq!(refused.and_then(|miss| miss.reason()), Some("link-spent"));
     // it was one when it was fetched
     assert_eq!(miss("/page"), (Some(("uri-miss", 200)), 0));
     drop(setup);

@@ -25,7 +25,7 @@ const HELP: [&str; 12] = [
     "s S     by what they are sorted",
     "/       filter by a part of the name",
     "esc     no filter; back",
-    "m       the requests forwarded last",
+    "m       the last misses and refusals",
     "p       pause, and go on",
     "up down page rows",
     "left right names",
@@ -250,7 +250,7 @@ mod tests {
                 7,
                 "stored        3.00 MB of 268 MB in memory, 4.81 MB of 10.7 GB on disk",
             ),
-            (21, "forwarded last"),
+            (21, "last misses and refusals"),
             (22, r"14:46:40Z uri-miss  200 http://a/\u{1b}]0;owned"),
             (23, "q quit  ? help  tab of"),
         ];
