@@ -141,8 +141,8 @@ pub struct LinkRow {
     pub is_in_window: bool,
     /// Bytes are not of the quota now.
     pub is_free: bool,
-    /// The clock is believed: it has not jumped within the hour.
-    pub is_clock_believed: bool,
+    /// Its clock was set within the hour: no period begins, and no free window opens.
+    pub is_after_clock_step: bool,
     /// Its quota, if it has one.
     pub quota: Option<LinkQuotaRow>,
 }
@@ -157,7 +157,7 @@ impl LinkRow {
             (is_spent, "spent"),
             (self.is_in_window, "window"),
             (self.is_free, "free"),
-            (!self.is_clock_believed, "clock-step"),
+            (self.is_after_clock_step, "clock-step"),
         ];
         words
             .into_iter()

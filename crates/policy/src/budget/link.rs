@@ -142,8 +142,8 @@ pub struct LinkReport {
     pub window: Option<usize>,
     /// Bytes are not of the quota now.
     pub is_free: bool,
-    /// No step of the wall clock waits for its confirmation.
-    pub is_clock_believed: bool,
+    /// A step of the wall clock waits for its confirmation.
+    pub is_after_clock_step: bool,
     /// The quota, if there is one.
     pub quota: Option<QuotaReport>,
 }
@@ -467,7 +467,7 @@ impl Link {
             rate: self.bucket.as_ref().map(Bucket::rate),
             window: self.snapshot.window,
             is_free: self.snapshot.is_free,
-            is_clock_believed: !self.clock.is_after_step(),
+            is_after_clock_step: self.clock.is_after_step(),
             quota,
         }
     }

@@ -41,7 +41,7 @@ impl Notices {
             quota_bytes: report.quota.map_or(0, |quota| quota.bytes),
             is_near: false,
             is_spent: false,
-            is_after_step: !report.is_clock_believed,
+            is_after_step: report.is_after_clock_step,
         };
         // the first look is of the same report
         notices.look(report).for_each(drop);
@@ -51,7 +51,7 @@ impl Notices {
     /// What has changed until `report`: at most one notice of the clock, of the period, and of how
     /// much is spent.
     pub fn look(&mut self, report: &LinkReport) -> impl Iterator<Item = Notice> + use<> {
-        let is_after_step = !report.is_clock_believed;
+        let is_after_step = report.is_after_clock_step;
         let of_clock = match (self.is_after_step, is_after_step) {
             (false, true) => Some(Notice::ClockStep),
             (true, false) => Some(Notice::ClockConfirmed),
@@ -99,7 +99,7 @@ mod tests {
             rate: None,
             window: None,
             is_free: false,
-            is_clock_believed: true,
+            is_after_clock_step: false,
             quota: Some(QuotaReport {
                 bytes: 1000,
                 spent_bytes,
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn step_of_the_clock_is_told_once_and_so_is_its_end() {
         let after_step = LinkReport {
-            is_clock_believed: false,
+            is_after_clock_step: true,
             ..report(0, 0, false)
         };
         let good = report(0, 0, false);

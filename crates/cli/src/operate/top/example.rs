@@ -108,7 +108,7 @@ pub(super) fn reading() -> Reading {
                 rate_bytes_s: None,
                 is_in_window: false,
                 is_free: false,
-                is_clock_believed: true,
+                is_after_clock_step: false,
                 quota: Some(LinkQuotaRow {
                     bytes: 2000,
                     spent_bytes: 2000,

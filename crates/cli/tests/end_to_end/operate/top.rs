@@ -137,7 +137,7 @@ fn hostile_links() -> LinkRows {
         rate_bytes_s: None,
         is_in_window: false,
         is_free: false,
-        is_clock_believed: true,
+        is_after_clock_step: false,
         quota: None,
     };
     LinkRows {

@@ -436,7 +436,7 @@ async function showLinks() {
     $("link-rows").replaceChildren(...links.map((link) => {
       const quota = link.quota;
       const spent = quota ? make("td", quota.is_spent ? { class: "bad" } : null, make("meter", { max: quota.bytes, high: 0.9 * quota.bytes, value: quota.spent_bytes, "aria-hidden": "true" }), " ", bytes(quota.spent_bytes), ", ", share(quota.spent_bytes / quota.bytes)) : cell("–");
-      const state = [[quota && quota.is_spent, "quota spent"], [link.is_in_window, "in a window"], [link.is_free, "free"], [!link.is_clock_believed, "clock step"]].filter(([holds]) => holds).map(([, word]) => word).join(", ");
+      const state = [[quota && quota.is_spent, "quota spent"], [link.is_in_window, "in a window"], [link.is_free, "free"], [link.is_after_clock_step, "clock step"]].filter(([holds]) => holds).map(([, word]) => word).join(", ");
       const day = (at) => cell(quota ? new Date(1000 * at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : "", "text");
       return make("tr", null, make("th", { scope: "row", class: "text name" }, name(link.name)), cell(state || "as always", quota && quota.is_spent ? "text bad" : "text"), cell(known(link.rate_bytes_s, rate)),
         cell(bytes(link.received_bytes)), cell(bytes(link.sent_bytes)), cell(quota ? bytes(quota.bytes) : "–"), spent, cell(quota ? bytes(quota.booked_bytes) : "–"),

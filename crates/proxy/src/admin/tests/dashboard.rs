@@ -189,7 +189,7 @@ pub(super) fn links() -> Vec<LinkRow> {
         rate_bytes_s: Some(1_000_000),
         is_in_window: false,
         is_free: false,
-        is_clock_believed: true,
+        is_after_clock_step: false,
         quota: Some(LinkQuotaRow {
             bytes: 1 << 30,
             spent_bytes: 4096,

@@ -317,7 +317,7 @@ impl OpenLink {
             rate_bytes_s: report.rate,
             is_in_window: report.window.is_some(),
             is_free: report.is_free,
-            is_clock_believed: report.is_clock_believed,
+            is_after_clock_step: report.is_after_clock_step,
             quota: report.quota.map(quota_row),
         }
     }

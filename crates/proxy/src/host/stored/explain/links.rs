@@ -99,7 +99,7 @@ fn note(inputs: &mut Inputs, meter: &LinkMeter) {
     let value = format!("{} until {until}", ByteSize::from_bytes(quota.bytes));
     inputs.note("quota", value, "link[].quota");
     inputs.note("spent", spent(&quota), "link[].quota");
-    if !report.is_clock_believed {
+    if report.is_after_clock_step {
         let value = "it was set, or stood still: no new period begins for an hour";
         inputs.note("clock", value, "link[].period");
     }
