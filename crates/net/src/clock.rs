@@ -1,7 +1,7 @@
 //! The one place where the live proxy reads the time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
@@ -107,6 +107,8 @@ fn wall_clock() -> Timestamp {
 pub struct ManualClock {
     start: Timestamp,
     elapsed_ms: AtomicU64,
+    /// By how much the wall clock was set, seconds.
+    stepped_s: AtomicI64,
 }
 
 impl ManualClock {
@@ -116,6 +118,7 @@ impl ManualClock {
         Self {
             start,
             elapsed_ms: AtomicU64::new(0),
+            stepped_s: AtomicI64::new(0),
         }
     }
 
@@ -124,11 +127,16 @@ impl ManualClock {
         self.elapsed_ms.fetch_add(ms, Ordering::SeqCst);
     }
 
+    /// Sets the wall clock alone, forward or back by so many seconds.
+    pub fn step_wall_s(&self, seconds: i64) {
+        self.stepped_s.fetch_add(seconds, Ordering::SeqCst);
+    }
+
     fn now(&self) -> Now {
         let elapsed_ms = self.elapsed_ms.load(Ordering::SeqCst);
         let elapsed_s = i64::try_from(elapsed_ms / 1000).unwrap_or(0);
         Now {
-            wall: Timestamp(self.start.0 + elapsed_s),
+            wall: Timestamp(self.start.0 + elapsed_s + self.stepped_s.load(Ordering::SeqCst)),
             tick: Tick(elapsed_ms),
         }
     }

@@ -1,6 +1,7 @@
 //! Links to next hops: what is moved over them is counted, waits for their rate, and ends with
 //! their quota.
 
+mod clock;
 mod counting;
 mod paused;
 mod rate;
