@@ -5,6 +5,7 @@ use crate::support::{ScriptedOrigin, Setup};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use weir_measure::Metric;
+use weir_measure::live::LinkRow;
 use weir_proxy::config::{LogFormat, LogTarget};
 
 #[test]
@@ -190,4 +191,30 @@ fn spent_quota_with_slow_fetches_on() {
     setup.fetch("/other", &page("", 100));
     let quota = row(&setup).quota.expect("a quota");
     assert!(quota.is_spent, "{quota:?}");
+}
+
+#[test]
+fn hits_over_a_kept_connection_are_untouched_by_a_spent_quota() {
+    let folder = TempDir::new().unwrap();
+    let setup = Setup::gateway_with(linked(&quota(folder.path(), "")));
+    setup.fetch("/page", &page("Cache-Control: max-age=99999\r\n", 30_000));
+    let mut client = setup.proxy.client();
+    let first = client.ask(setup.get("/page"));
+    assert_eq!((first.status(), first.body.len()), (200, 30_000));
+    spend(&setup);
+    setup.proxy.turn();
+    let before = row(&setup);
+    for number in 0..100 {
+        if number == 50 {
+            assert_eq!(client.ask(setup.get("/other")).status(), 429);
+        }
+        let hit = client.ask(setup.get("/page"));
+        assert_eq!((hit.status(), hit.verdict()), (200, first.verdict()));
+        assert_eq!(hit.body, first.body);
+    }
+    setup.origin.expect_untouched();
+    let after = row(&setup);
+    assert_eq!(after.refused, before.refused + 1);
+    let moved = |row: &LinkRow| (row.received_bytes, row.sent_bytes, row.waited_ms);
+    assert_eq!(moved(&after), moved(&before));
 }
