@@ -235,6 +235,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ("trace-top-help", "trace top --help"),
     ("check-empty-disk-list", "check disk-empty-list.toml"),
     ("check-links", "check links.toml"),
+    (
+        "check-link-refresh-without-top",
+        "check link-refresh-without-top.toml",
+    ),
     ("check-rules", "check rules.toml"),
     ("check-good", "check gateway.toml"),
     ("check-empty", "check empty.toml"),

@@ -29,7 +29,7 @@ pub enum SeriesKind {
     Link(usize),
 }
 
-/// Most links that have a series: all that a configuration may have.
+/// Most links of a configuration. Each has a series.
 pub const LINKS_MAX: usize = 32;
 
 /// What the names of the series of links begin with.

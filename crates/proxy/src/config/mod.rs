@@ -192,6 +192,7 @@ impl Config {
     pub fn warnings(&self) -> Vec<Invalid> {
         let mut warnings = route::cluster::warnings(&self.cluster, &self.listeners);
         warnings.extend(rule::warnings(&self.rules, &self.listeners, &self.access));
+        warnings.extend(route::link::warnings(&self.links, &self.admin));
         warnings
     }
 

@@ -1,6 +1,7 @@
 //! Links that mean nothing, or that contradict each other or the next hops.
 
-use super::{BULK_ABOVE_RANGE, LINKS_MAX, Link, QUOTAS, STALE_FOR_MAX, window};
+use super::{BULK_ABOVE_RANGE, Link, QUOTAS, STALE_FOR_MAX, window};
+use crate::config::admin::Admin;
 use crate::config::route::Route;
 use crate::config::route::parent::Parent;
 use crate::config::setting::check_range;
@@ -10,6 +11,7 @@ use crate::config::values::name::Names;
 use crate::config::values::next_hop_url::NextHopUrl;
 use crate::config::values::time::span::Span;
 use std::collections::BTreeSet;
+use weir_measure::history::series::LINKS_MAX;
 use weir_policy::budget::{OVERHEAD_PERCENT_MAX, RESERVE_PERCENT_MAX, WhenSpent};
 
 /// Refuses links that mean nothing, names that are not distinct, and next hops that are behind two
@@ -52,6 +54,28 @@ pub(in crate::config) fn check(
         }
         link.check(&key, mistakes);
     }
+}
+
+/// Windows that have popular responses validated where nothing is known to be popular.
+pub(in crate::config) fn warnings(links: &[Link], admin: &Admin) -> Vec<Invalid> {
+    if admin.top {
+        return Vec::new();
+    }
+    let windows = |(link, of): (usize, &Link)| {
+        let windows = of.windows.iter().enumerate();
+        let refreshing = windows.filter(|(_, window)| window.refresh.is_some());
+        let keys = refreshing.map(|(at, _)| format!("link[{link}].windows[{at}].refresh"));
+        keys.collect::<Vec<_>>()
+    };
+    let keys = links.iter().enumerate().flat_map(windows);
+    let worded = keys.map(|key| {
+        Invalid::new(
+            key,
+            "with `admin.top = false` no response is known to be popular: none is validated",
+            "set `admin.top` to true, or remove `refresh`",
+        )
+    });
+    worded.collect()
 }
 
 /// The messages do not repeat the URL: the line of the file that is shown beside them does, as it

@@ -5,7 +5,7 @@ mod settings;
 mod time_zone;
 mod window;
 
-pub(in crate::config) use check::check;
+pub(in crate::config) use check::{check, warnings};
 pub(in crate::config) use settings::settings;
 pub use time_zone::ZoneName;
 pub use window::{DayTimes, LinkWindow, Weekday};
@@ -76,9 +76,6 @@ fn is_utc(zone: &ZoneName) -> bool {
     *zone == ZoneName::default()
 }
 
-/// Most links.
-const LINKS_MAX: usize = 32;
-
 const RESERVE_PERCENT: u8 = 20;
 const BULK_ABOVE: ByteSize = ByteSize::from_mib(1);
 const BULK_ABOVE_RANGE: [ByteSize; 2] = [ByteSize::from_kib(16), ByteSize::from_gib(1)];
@@ -121,6 +118,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::admin::Admin;
     use crate::config::route::Route;
     use crate::config::setting::mistakes::Mistakes;
     use serde_json::json;
@@ -209,6 +207,30 @@ mod tests {
         starts(7, None);
         starts(8, Some("link[0].period_starts"));
         starts(0, Some("link[0].period_starts"));
+    }
+
+    #[test]
+    fn window_that_refreshes_what_nothing_knows_to_be_popular_is_a_warning() {
+        let window = |more: &str| format!(r#"{{"time": "01:00-05:00"{more}}}"#);
+        let (rate, refresh) = (
+            window(r#", "rate": "1MiB/s""#),
+            window(r#", "refresh": 50"#).replace("01:00-05:00", "05:00-06:00"),
+        );
+        let links =
+            format!(r#"[{{"name": "a"}}, {{"name": "b", "windows": [{rate}, {refresh}]}}]"#);
+        let links: Vec<Link> = serde_json::from_str(&links).expect("links");
+        let found = |top: bool| {
+            let admin = Admin {
+                top,
+                ..Admin::default()
+            };
+            let warnings = warnings(&links, &admin).into_iter();
+            warnings
+                .map(|it| it.key_path.to_string())
+                .collect::<Vec<_>>()
+        };
+        assert!(found(true).is_empty());
+        assert_eq!(found(false), ["link[1].windows[1].refresh"]);
     }
 
     #[test]
