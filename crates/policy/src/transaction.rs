@@ -118,6 +118,11 @@ pub struct Transaction {
     bypasses_by_rule: bool,
     /// It validates in the background what a client was served stale.
     is_refresh: bool,
+    /// Nothing has asked for what comes.
+    is_unasked: bool,
+    /// The stored response stays if what comes is no better: nothing has asked for that, and it can
+    /// be served.
+    spares_servable: bool,
     /// What is being stored is of use in part too.
     keeps_part: bool,
     /// A module forbids to store the response.
@@ -155,6 +160,8 @@ impl Transaction {
             bypassing: false,
             bypasses_by_rule: false,
             is_refresh: false,
+            is_unasked: false,
+            spares_servable: false,
             keeps_part: false,
             is_forbidden: false,
             keeps_stored: false,
@@ -178,6 +185,23 @@ impl Transaction {
         transaction.form = ForwardedForm::validation(stored);
         transaction.verdict.handling = Handling::Forward(Fwd::Stale);
         (transaction, transaction.form.forwarding())
+    }
+
+    /// Neither a client nor a module nor the operator has asked for what comes, which may make what
+    /// is stored better alone: a part is completed or stays as it is, and no error or redirect
+    /// takes the place of a response that is fresh or may be served stale. To be called once it is
+    /// known what is stored.
+    pub fn unasked(&mut self, now: Now, rules: &Rules) {
+        self.is_unasked = true;
+        let may_be_served = |stored: StoredFacts| {
+            let limits = [
+                stored.stale_while_revalidate,
+                disconnected_limit(rules, &stored),
+            ];
+            let is_excused = |limit| may_excuse(now, &stored, limit);
+            !stored.no_cache && stored.ttl(now) > 0 || limits.into_iter().any(is_excused)
+        };
+        self.spares_servable = self.servable().is_some_and(may_be_served);
     }
 
     /// The exchange became a tunnel.
@@ -428,6 +452,10 @@ impl Transaction {
 
     fn respond(&mut self, now: Now, rules: &Rules, response: &ResponseFacts) -> Commands {
         self.verdict.fwd_status = Some(response.status);
+        if self.form == ForwardedForm::MissingRange && self.is_unasked {
+            // the rest is all that is wanted
+            return Commands::one(self.forward_again(now));
+        }
         if self.form == ForwardedForm::MissingRange && matches!(response.status, 206 | 416) {
             return self.outdated_unless_spared(now, response);
         }

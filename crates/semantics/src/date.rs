@@ -4,7 +4,7 @@
 //! another zone than `GMT`, a missing or a double space make a date invalid, which for `Expires`
 //! means stale. The name of the day must be one, but need not be the right one.
 
-use crate::time::Timestamp;
+use crate::time::{DeltaSeconds, Timestamp};
 
 const DAYS: [&[u8; 3]; 7] = [b"Sun", b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat"];
 const DAYS_LONG: [&str; 7] = [
@@ -33,6 +33,13 @@ pub fn parse_http_date(value: &[u8], now: Timestamp) -> Option<Timestamp> {
         b' ' => asctime(value),
         _ => rfc850(value, now),
     }
+}
+
+/// How long `Retry-After` asks to wait: seconds, or until a date; none for one that is past (RFC
+/// 9110 §10.2.3).
+#[must_use]
+pub fn parse_retry_after(value: &[u8], now: Timestamp) -> Option<DeltaSeconds> {
+    DeltaSeconds::parse(value).or_else(|| Some(parse_http_date(value, now)?.since(now)))
 }
 
 /// Writes `t` as IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`. Years before 0 and after 9999 become
@@ -248,6 +255,22 @@ mod tests {
             expected.map(Timestamp),
             "{value:?}"
         );
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let check = |value: &str, expected: Option<u32>| {
+            let wait = parse_retry_after(value.as_bytes(), NOW);
+            assert_eq!(wait, expected.map(DeltaSeconds), "{value:?}");
+        };
+        check("120", Some(120));
+        check("0", Some(0));
+        check("Thu, 01 Jan 2026 00:01:00 GMT", Some(60));
+        check("Wed, 31 Dec 2025 23:59:00 GMT", Some(0));
+        check("99999999999999999999", Some(DeltaSeconds::MAX.0));
+        for value in ["", "-1", "1.5", "soon", "60 s"] {
+            check(value, None);
+        }
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub use caching::freshness::{
 pub use caching::storable::{NotStorable, storable};
 pub use caching::targeted::{DecidedBy, TARGETED_FIELDS_MAX, TargetedFields};
 pub use caching::vary::{VaryKind, feed_selecting, nominated};
-pub use date::{Civil, parse_http_date, write_http_date};
+pub use date::{Civil, parse_http_date, parse_retry_after, write_http_date};
 pub use facts::{Expires, NOMINATED_FIELDS_MAX, RequestFacts, ResponseFacts};
 pub use fields::claim::is_forwarding_claim;
 pub use fields::field::{FieldLine, is_token, line_named, lines_named, list_elements};

@@ -22,8 +22,10 @@ mod least_progress;
 mod pace;
 pub mod page_cache;
 mod paused_parts;
+mod places;
 mod popularity;
 mod refreshed_targets;
+mod rest_refusal;
 
 pub use abort::{
     AbortDecision, AbortKind, AbortPolicy, ContinueReason, StopReason, UnreadFetch, judge,
@@ -41,8 +43,11 @@ pub use least_progress::{LeastProgress, PROGRESS_BYTES_MIN, PROGRESS_EACH_MS};
 pub use pace::{Pace, ReadAhead};
 pub use paused_parts::{
     PAUSED_ATTEMPTS_MAX, PAUSED_KEPT_MS, PAUSED_PARTS_MAX, PAUSED_REST_MS, PausedParts,
+    UnreadOverLink,
 };
+pub use places::{PLACES_MAX, PLACES_OF_HOP_MAX, has_place};
 pub use popularity::{Chance, Popularity};
 pub use refreshed_targets::{
     REFRESH_AHEAD_S, REFRESH_EACH_MS, REFRESHED_MAX, RefreshedTargets, is_to_refresh,
 };
+pub use rest_refusal::{RETRY_AFTER_MAX_S, RestRefusal};

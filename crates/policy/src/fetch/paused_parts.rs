@@ -8,6 +8,7 @@
 use crate::digest::Digest;
 use crate::now::Tick;
 use alloc::vec::Vec;
+use weir_semantics::DeltaSeconds;
 
 /// Parts that are remembered at once.
 pub const PAUSED_PARTS_MAX: usize = 64;
@@ -21,6 +22,25 @@ pub const PAUSED_REST_MS: u64 = 60_000;
 
 /// A part is forgotten after so many attempts that failed: within 9 hours.
 pub const PAUSED_ATTEMPTS_MAX: u32 = 10;
+
+/// A fetch over a link that goes on without a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnreadOverLink {
+    /// The link has had nothing for it for a while (`budget::BackgroundRoom::Scarce`).
+    pub is_link_scarce: bool,
+    /// What has come is stored as a part if no more comes.
+    pub keeps_part: bool,
+    /// A request is about to read it.
+    pub is_awaited: bool,
+}
+
+impl UnreadOverLink {
+    /// Whether it is better completed later.
+    #[must_use]
+    pub const fn is_to_pause(self) -> bool {
+        self.is_link_scarce && self.keeps_part && !self.is_awaited
+    }
+}
 
 /// The parts that are to be completed; `T` is what requests one.
 #[derive(Clone, Debug)]
@@ -94,12 +114,14 @@ impl<T: Clone> PausedParts<T> {
         }
     }
 
-    /// The next hop of the part of `key` did not send its rest, or not all of it.
-    pub fn fail(&mut self, now: Tick, key: Digest) {
+    /// The next hop of the part of `key` did not send its rest, or not all of it. It is not asked
+    /// again before `wait` is over.
+    pub fn fail(&mut self, now: Tick, key: Digest, wait: DeltaSeconds) {
         let Some(part) = self.find(key) else {
             return;
         };
-        let rest_ms = PAUSED_REST_MS << part.failed;
+        let wait_ms = u64::from(wait.as_secs()) * 1000;
+        let rest_ms = (PAUSED_REST_MS << part.failed).max(wait_ms);
         part.failed += 1;
         part.state = PartState::RestsUntil(now.plus_ms(rest_ms));
         if part.failed >= PAUSED_ATTEMPTS_MAX {
@@ -150,6 +172,24 @@ mod tests {
     }
 
     #[test]
+    fn fetch_is_paused_if_its_link_is_scarce_and_nothing_is_lost_by_it() {
+        let all = [false, true].into_iter();
+        for is_link_scarce in all.clone() {
+            for keeps_part in all.clone() {
+                for is_awaited in all.clone() {
+                    let fetch = UnreadOverLink {
+                        is_link_scarce,
+                        keeps_part,
+                        is_awaited,
+                    };
+                    let expected = (is_link_scarce, keeps_part, is_awaited) == (true, true, false);
+                    assert_eq!(fetch.is_to_pause(), expected, "{fetch:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn parts_are_due_until_they_are_completed_or_too_old() {
         let mut parts = PausedParts::default();
         parts.pause(Tick(0), key(1), 1);
@@ -173,15 +213,28 @@ mod tests {
         for attempt in 0..PAUSED_ATTEMPTS_MAX - 1 {
             // one that waits for room is no failure
             parts.rest(Tick(now), key(1));
-            parts.fail(Tick(now), key(1));
+            parts.fail(Tick(now), key(1), DeltaSeconds::ZERO);
             let rest_ms = PAUSED_REST_MS << attempt;
             assert_eq!(due(&mut parts, now + rest_ms - 1), []);
             now += rest_ms;
             assert_eq!(due(&mut parts, now), [1]);
         }
-        parts.fail(Tick(now), key(1));
+        parts.fail(Tick(now), key(1), DeltaSeconds::ZERO);
         assert!(parts.is_empty());
         assert!(now < 9 * 3_600_000);
+    }
+
+    #[test]
+    fn part_rests_as_long_as_its_next_hop_asks_for() {
+        let mut parts = PausedParts::default();
+        parts.pause(Tick(0), key(1), 1);
+        parts.fail(Tick(0), key(1), DeltaSeconds(3600));
+        assert_eq!(due(&mut parts, 3_599_999), []);
+        assert_eq!(due(&mut parts, 3_600_000), [1]);
+        // and not less than without
+        parts.fail(Tick(0), key(1), DeltaSeconds(1));
+        assert_eq!(due(&mut parts, 2 * PAUSED_REST_MS - 1), []);
+        assert_eq!(due(&mut parts, 2 * PAUSED_REST_MS), [1]);
     }
 
     #[test]
@@ -191,14 +244,14 @@ mod tests {
         parts.begin(key(1));
         assert_eq!(due(&mut parts, 2 * PAUSED_KEPT_MS), []);
         assert_eq!(parts.len(), 1);
-        parts.fail(Tick(0), key(1));
+        parts.fail(Tick(0), key(1), DeltaSeconds::ZERO);
         assert_eq!(due(&mut parts, PAUSED_REST_MS), [1]);
         parts.begin(key(1));
         // its link has nothing for it: it goes on as soon as there is room
         parts.pause(Tick(PAUSED_REST_MS), key(1), 2);
         assert_eq!(due(&mut parts, PAUSED_REST_MS), [2]);
         parts.begin(key(1));
-        parts.fail(Tick(0), key(1));
+        parts.fail(Tick(0), key(1), DeltaSeconds::ZERO);
         assert_eq!(due(&mut parts, 2 * PAUSED_REST_MS - 1), []);
         assert_eq!(due(&mut parts, 2 * PAUSED_REST_MS), [2]);
     }

@@ -143,6 +143,9 @@ impl Transaction {
     /// client bypassed it, and the response is an error, or a redirect without a lifetime. Such an
     /// answer may be this request's alone, and an attacker could provoke it to spoil the target for
     /// all others. A stale response is not protected: its next use would send the same request.
+    ///
+    /// What nothing has asked for comes to a request without the fields of a client, and may be
+    /// that request's alone, too: no error and no redirect.
     pub(super) fn spares_stored(&self, now: Now, response: &ResponseFacts) -> bool {
         let is_redirect = matches!(response.status, 300..=303 | 305..=399);
         let is_no_substitute =
@@ -153,7 +156,9 @@ impl Transaction {
         let is_served_meanwhile =
             |stored: StoredFacts| may_excuse(now, &stored, stored.stale_while_revalidate);
         let is_failed_refresh = self.is_refresh && is_error(response.status);
-        is_no_substitute && is_bypassed && self.stored.is_some_and(is_fresh)
+        let is_no_better = response.status >= 300 && response.status != 304;
+        self.spares_servable && is_no_better
+            || is_no_substitute && is_bypassed && self.stored.is_some_and(is_fresh)
             || is_failed_refresh && self.stored.is_some_and(is_served_meanwhile)
     }
 

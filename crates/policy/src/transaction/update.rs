@@ -233,8 +233,13 @@ impl Transaction {
         self.of_stored_content(facts)
     }
 
-    /// The stored response is of a representation that the origin does not have any more.
+    /// The stored response is of a representation that the origin does not have any more; one that
+    /// nothing has asked about stays, as the request may be answered otherwise than those of
+    /// clients.
     pub(super) fn outdated(&mut self, now: Now) -> Commands {
+        if self.is_unasked {
+            return Commands::one(self.forward_again(now));
+        }
         self.stored = None;
         Commands::one(Command::Drop).with(self.forward_again(now))
     }
@@ -281,7 +286,7 @@ impl Transaction {
     }
 
     /// Once at most: from then on the request is sent only as the client sent it.
-    fn forward_again(&mut self, now: Now) -> Command {
+    pub(super) fn forward_again(&mut self, now: Now) -> Command {
         self.form = ForwardedForm::AsSent;
         self.verdict.fwd_status = None;
         self.verdict.decided_by = DecidedBy::CacheControl;

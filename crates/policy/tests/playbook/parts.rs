@@ -495,3 +495,36 @@ fn incomplete_response_that_was_not_stored_is_not_kept_as_part() {
          = uri-miss fwd-status=200 not-stored=response-no-store",
     );
 }
+
+#[test]
+fn part_that_nothing_has_asked_for_is_completed_or_stays() {
+    check(&format!(
+        "GET /
+         0 request => look-up
+         0 found-part lacking {STORED} => forward complete
+         0 unasked => nothing
+         1 update same {REST} => relay, combine lifetime=60 age=1
+         = partial fwd-status=206 stored",
+    ));
+    let private = REST.replace("max-age=60", "private, max-age=60");
+    for event in [
+        format!("update other {REST}"),
+        format!("update same {private}"),
+        "response 200 | Cache-Control: max-age=60 | ETag: \"b\"".to_owned(),
+        "response 302 | Location: /login".to_owned(),
+        "response 404".to_owned(),
+        "response 404 | Cache-Control: max-age=60".to_owned(),
+        "response 416".to_owned(),
+        "response 429".to_owned(),
+        "response 503 | Cache-Control: max-age=60".to_owned(),
+    ] {
+        check(&format!(
+            "GET /
+             0 request => look-up
+             0 found-part lacking {STORED} => forward complete
+             0 unasked => nothing
+             1 {event} => forward-again
+             = partial",
+        ));
+    }
+}

@@ -125,3 +125,59 @@ fn incomplete_refresh_keeps_no_part_in_place_of_the_whole() {
          = stale fwd-status=200 not-stored=incomplete",
     );
 }
+
+#[test]
+fn refresh_that_nothing_has_asked_for_replaces_no_servable_response_by_an_error() {
+    for response in [
+        "302 | Cache-Control: max-age=60 | Location: /login",
+        "403 | Cache-Control: max-age=60",
+        "404",
+        "404 | Cache-Control: max-age=60",
+        "410 | Cache-Control: max-age=60",
+        "503 | Cache-Control: max-age=60",
+    ] {
+        let status = &response[..3];
+        // fresh, and stale within what permits to serve it
+        for second in [10, 160] {
+            check(&format!(
+                "GET /
+                 {second} refresh 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+                 {second} unasked => nothing
+                 {second} response {response} => relay
+                 = stale fwd-status={status} not-stored=stored-is-usable",
+            ));
+        }
+    }
+    // beyond it, and what may not be served stale
+    for stored in [
+        "200 | Cache-Control: max-age=59 | ETag: \"a\"",
+        "200 | Cache-Control: max-age=60, must-revalidate | ETag: \"a\"",
+    ] {
+        check(&format!(
+            "GET /
+             160 refresh {stored} => forward validate
+             160 unasked => nothing
+             160 response 404 | Cache-Control: no-store => relay, drop
+             = stale fwd-status=404 not-stored=response-no-store",
+        ));
+    }
+}
+
+#[test]
+fn refresh_that_nothing_has_asked_for_brings_what_the_origin_has() {
+    check(
+        "GET /
+         10 refresh 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+         10 unasked => nothing
+         11 response 200 | Cache-Control: max-age=60 | ETag: \"b\" => relay, store lifetime=60 age=1
+         = stale fwd-status=200 stored",
+    );
+    // an update that is about another response says nothing
+    check(
+        "GET /
+         10 refresh 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+         10 unasked => nothing
+         11 update other 304 => forward-again
+         = stale",
+    );
+}

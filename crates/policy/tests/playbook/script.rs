@@ -168,6 +168,10 @@ fn tell<'a>(
             transaction.transformed(true);
             Commands::default()
         }
+        "unasked" => {
+            transaction.unasked(now, rules);
+            Commands::default()
+        }
         "follows" => return yes_or_no(transaction.follows()),
         "leads" => return yes_or_no(transaction.leads()),
         "failed" => transaction.handle(now, rules, Event::Failed(failure(what))),

@@ -189,6 +189,7 @@ async fn answer(
         }
         ResponseOutcome::ClientLeft
         | ResponseOutcome::ForwardAgain
+        | ResponseOutcome::NotRest(_)
         | ResponseOutcome::Declined(_)
         | ResponseOutcome::NotShared => {
             if let Some(leader) = exchange.leader.take() {

@@ -9,6 +9,7 @@ use crate::request::answer::AnswerReason;
 use std::sync::Arc;
 use weir_net::next_hops::SpentLink;
 use weir_policy::Serving;
+use weir_policy::fetch::RestRefusal;
 use weir_semantics::ProxyError;
 use weir_store::StoredResponse;
 use weir_wire::BodyError;
@@ -33,6 +34,8 @@ pub(crate) enum ResponseOutcome {
     /// The stored representation has changed, or the next hop does not send the missing range: send
     /// the request again as the client sent it.
     ForwardAgain,
+    /// It is not the rest of a part, which nothing has asked for: the part stays as it is.
+    NotRest(RestRefusal),
     /// The missing range of an in-flight response was received, and may not be stored: it is for
     /// this client alone.
     NotShared,

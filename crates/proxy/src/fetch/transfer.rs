@@ -26,9 +26,9 @@ use weir_net::http::{ContentCut, ContentEnd, ContentRead, NextHopStream};
 use weir_net::{Deadline, Party};
 use weir_policy::Tick;
 use weir_policy::fetch::{
-    AbortDecision, FetchEnd, FetchId, LeastProgress, ReadPermit, StopReason, judge,
+    AbortDecision, FetchEnd, FetchId, LeastProgress, ReadPermit, StopReason, UnreadOverLink, judge,
 };
-use weir_semantics::Method;
+use weir_semantics::{DeltaSeconds, Method};
 
 /// What a fetch begins with: the response head has been received.
 pub(crate) struct FetchTarget {
@@ -334,10 +334,12 @@ impl Fetch {
 
     /// Whether it is better completed later: no reader needs it, and its link has nothing for it.
     fn is_to_pause(&self) -> bool {
-        self.target.is_some()
-            && self.hop.as_ref().is_some_and(NextHopStream::is_link_scarce)
-            && self.in_flight.keeps_part()
-            && !self.in_flight.is_awaited()
+        let over_link = || UnreadOverLink {
+            is_link_scarce: self.hop.as_ref().is_some_and(NextHopStream::is_link_scarce),
+            keeps_part: self.in_flight.keeps_part(),
+            is_awaited: self.in_flight.is_awaited(),
+        };
+        self.target.is_some() && over_link().is_to_pause()
     }
 
     /// Whether it completes a part, and its next hop sends too little. It is looked at whenever
@@ -392,7 +394,7 @@ impl Fetch {
         let (now, key) = (self.worker.now().tick, self.in_flight.key());
         let (paused, counters) = (&shared.paused, shared.common_counters());
         match end {
-            FetchEnd::Cut => paused.fail(counters, now, key),
+            FetchEnd::Cut => paused.fail(counters, now, key, DeltaSeconds::ZERO),
             _ => paused.forget(counters, key),
         }
     }

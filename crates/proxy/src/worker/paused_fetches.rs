@@ -6,6 +6,7 @@ use weir_extend::{Fields, ListenerMode, StoredTarget};
 use weir_measure::{Counters, Metric};
 use weir_policy::fetch::PausedParts;
 use weir_policy::{Digest, Tick};
+use weir_semantics::DeltaSeconds;
 
 /// A longer URL is not remembered, bytes: all of them take 256 KiB at most.
 pub(crate) const URL_BYTES_MAX: usize = 4096;
@@ -62,10 +63,11 @@ impl PausedFetches {
         self.lock().rest(now, key);
     }
 
-    /// The next hop of the one of `key` did not send its rest, or not all of it.
-    pub(crate) fn fail(&self, counters: &Counters, now: Tick, key: Digest) {
+    /// The next hop of the one of `key` did not send its rest, or not all of it. It is not asked
+    /// again before `wait` is over.
+    pub(crate) fn fail(&self, counters: &Counters, now: Tick, key: Digest, wait: DeltaSeconds) {
         let mut parts = self.lock();
-        parts.fail(now, key);
+        parts.fail(now, key, wait);
         set(counters, &parts);
     }
 

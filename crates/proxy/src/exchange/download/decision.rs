@@ -16,9 +16,13 @@ use crate::request::answer::AnswerReason;
 use crate::settings::hierarchy::ProxyOutcome;
 use std::sync::Arc;
 use weir_net::http::ReceivedHead;
+use weir_policy::fetch::RestRefusal;
 use weir_policy::{Command, Commands, Event};
-use weir_semantics::{Fits, ProxyError, ResponseFacts, line_named};
-use weir_wire::LineBuffer;
+use weir_semantics::{
+    EntityTag, Fits, ProxyError, ResponseFacts, Strength, Timestamp, line_named, parse_retry_after,
+};
+use weir_store::StoredResponse;
+use weir_wire::{LineBuffer, ResponseHead};
 
 /// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of
 /// them is an attack.
@@ -91,17 +95,6 @@ impl Download<'_, '_> {
         {
             let fits = missing.fits(stored, &facts, head.fields, body);
             return Ok(Step::Final(continued(exchange, &response, fits)));
-        }
-        if let (Some(missing), Some(stored)) = (&exchange.missing, stored.as_deref())
-            && exchange.completes_part()
-        {
-            let is_rest =
-                head.status == 206 && missing.fits(stored, &facts, head.fields, body) == Fits::Same;
-            if !is_rest {
-                // no client has asked for what else there is: the part stays as it is
-                arrival::discard(exchange, &response);
-                return Ok(Step::Final(ResponseOutcome::ForwardAgain));
-            }
         }
         let (date, mut stored_lines) = (worker.date(), LineBuffer::new());
         let stored = stored.filter(|_| exchange.tx.may_update(head.status));
@@ -189,6 +182,11 @@ impl Download<'_, '_> {
                             self.invalidated.add(purge);
                         }
                     }
+                }
+                Command::ForwardAgain if exchange.completes_part() => {
+                    arrival::discard(exchange, response);
+                    let refusal = rest_refusal(response.head, *stored, worker.now().wall);
+                    return Err(ResponseOutcome::NotRest(refusal));
                 }
                 Command::ForwardAgain => {
                     arrival::discard(exchange, response);
@@ -308,6 +306,23 @@ pub(crate) fn login_refused() -> AnswerReason {
         ProxyError::ProxyConfigurationError,
         "the parent wants another name or password of this proxy (407); see parent[].login_file",
     )
+}
+
+/// What follows from a response that is not the rest of the part `stored`, which nothing has asked
+/// for.
+fn rest_refusal(
+    head: &ResponseHead<'_, '_>,
+    stored: Option<&Arc<StoredResponse>>,
+    now: Timestamp,
+) -> RestRefusal {
+    let tag_of_part = stored.and_then(|stored| stored.validators().entity_tag);
+    let tag = line_named(head.fields, "etag").and_then(EntityTag::parse);
+    let is_other = tag.zip(tag_of_part).is_some_and(|(tag, of_part)| {
+        tag.strength() == Strength::Strong && !tag.strong_eq(&of_part)
+    });
+    let retry_after = line_named(head.fields, "retry-after");
+    let retry_after = retry_after.and_then(|value| parse_retry_after(value, now));
+    RestRefusal::of(head.status, is_other, retry_after)
 }
 
 /// The rest of a response, fetched for one client alone. Nothing of it is stored: it only has to be

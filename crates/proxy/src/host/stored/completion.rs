@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use weir_extend::{Pending, StoredError, StoredTarget};
 use weir_measure::Metric;
+use weir_policy::fetch::RestRefusal;
 use weir_policy::{Command, Covers, Digest, Event, Forwarding, Transaction};
 
 /// How long the head of a response may take, with connecting and the wait for the link. The next
@@ -31,6 +32,8 @@ pub(crate) enum Completion {
     Begun(Weak<InFlightResponse>),
     /// The link to its next hop has no room for it now.
     NoRoom,
+    /// The next hop sent something else.
+    Refused(RestRefusal),
     /// There is no such part any more, or it may not be completed.
     Gone,
 }
@@ -77,6 +80,7 @@ async fn complete(
         Some(Command::Forward(forwarding @ Forwarding { complete: true, .. })) => forwarding,
         _ => return Ok(Completion::Gone),
     };
+    tx.unasked(now, rules);
     let mut state = background(&exchange, tx, forwarding);
     state.missing = first_missing(&state, &part, now);
     state.expected = Some(expected);
@@ -99,7 +103,9 @@ async fn complete(
             forward::fetch_unread(&state, hop, *start);
             Ok(Completion::Begun(in_flight))
         }
-        // it is not the rest, and leaves the part as it is
+        BackgroundResult::Answered(_, ResponseOutcome::NotRest(refusal)) => {
+            Ok(Completion::Refused(refusal))
+        }
         BackgroundResult::Answered(..) => Err(StoredError::Unreachable),
         BackgroundResult::Forgotten => Ok(Completion::Gone),
         BackgroundResult::Failed(reason) => Err(error_of(&reason)),

@@ -18,16 +18,11 @@ use weir_extend::StoredTarget;
 use weir_net::next_hops::HopKey;
 use weir_net::workers::Stage;
 use weir_policy::Digest;
+use weir_policy::fetch::{PLACES_MAX, RestRefusal, has_place};
+use weir_semantics::DeltaSeconds;
 
 /// How often it looks whether there is room.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// Parts that are completed at a time.
-const COMPLETED_AT_ONCE_MAX: usize = 4;
-
-/// Parts that are completed from one next hop at a time: one that does not answer leaves the other
-/// places to the rest.
-const COMPLETED_OF_HOP_MAX: usize = 1;
 
 /// A part that is being completed.
 struct Place {
@@ -60,18 +55,14 @@ async fn run(worker: &Rc<Worker>) {
         tokio::time::sleep(LOOK_EVERY).await;
         while asking.try_join_next().is_some() {}
         places.retain(Place::is_taken);
-        if shared.background.is_nothing() || places.len() >= COMPLETED_AT_ONCE_MAX {
+        if shared.background.is_nothing() || places.len() >= PLACES_MAX {
             continue;
         }
         let now = worker.now().tick;
         for (key, target) in shared.paused.due(shared.common_counters(), now) {
-            if places.len() >= COMPLETED_AT_ONCE_MAX {
-                break;
-            }
             let target = StoredTarget::from(target);
             let hop = calls.first_hop(&target);
-            let of_hop = places.iter().filter(|place| place.hop == hop);
-            if of_hop.count() >= COMPLETED_OF_HOP_MAX {
+            if !has_place(places.iter().map(|place| &place.hop), &hop) {
                 continue;
             }
             shared.paused.begin(key);
@@ -99,7 +90,10 @@ async fn complete(
         Ok(Completion::NoRoom) => paused.rest(now, key),
         // its fetch says what becomes of it
         Ok(Completion::Begun(in_flight)) => *begun.borrow_mut() = in_flight,
-        Ok(Completion::Gone) => paused.forget(counters, key),
-        Err(_) => paused.fail(counters, now, key),
+        Ok(Completion::Gone | Completion::Refused(RestRefusal::Obsolete)) => {
+            paused.forget(counters, key);
+        }
+        Ok(Completion::Refused(RestRefusal::Later(wait))) => paused.fail(counters, now, key, wait),
+        Err(_) => paused.fail(counters, now, key, DeltaSeconds::ZERO),
     }
 }

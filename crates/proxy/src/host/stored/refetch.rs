@@ -171,7 +171,10 @@ async fn ask_about(
     let request = *exchange.tx.request();
     // an error does not replace what clients are still served by a rule
     let used = exchange.reuse_of(&response).of(&response.facts);
-    let (tx, forwarding) = Transaction::refresh(request, &used, now);
+    let (mut tx, forwarding) = Transaction::refresh(request, &used, now);
+    if exchange.is_unasked {
+        tx.unasked(now, &exchange.settings.rules);
+    }
     let mut state = background(exchange, tx, forwarding);
     state.expected = Some(expected);
     ask(&mut state, next_hop, forwarding, Some(&response)).await

@@ -19,7 +19,7 @@ use weir_measure::Metric;
 use weir_measure::live::{TopBy, TopOf};
 use weir_net::next_hops::HopKey;
 use weir_net::workers::Stage;
-use weir_policy::fetch::RefreshedTargets;
+use weir_policy::fetch::{RefreshedTargets, has_place};
 use weir_policy::{Digest, KeyHasher};
 
 /// How often it looks whether a window is open.
@@ -28,10 +28,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// After a look at what is popular it does not look again for so long: the sketches of all workers
 /// are merged for it.
 const REST: Duration = Duration::from_secs(30);
-
-/// Responses that are validated at a time, one from each next hop: one that does not answer leaves
-/// the others to the rest.
-const REFRESHED_AT_ONCE_MAX: usize = 4;
 
 /// A popular response that may be validated.
 struct Popular {
@@ -106,9 +102,8 @@ async fn refresh_all(
     let mut under_way = JoinSet::new();
     let mut hops: Vec<Option<HopKey>> = Vec::new();
     loop {
-        let is_free = |popular: &Popular| !hops.contains(&popular.hop);
-        if under_way.len() < REFRESHED_AT_ONCE_MAX
-            && let Some(at) = waiting.iter().position(is_free)
+        let has_place = |popular: &Popular| has_place(hops.iter(), &popular.hop);
+        if let Some(at) = waiting.iter().position(has_place)
             && let Some(Popular { hop, key, target }) = waiting.remove(at)
         {
             hops.push(hop.clone());

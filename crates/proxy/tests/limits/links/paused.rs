@@ -1,19 +1,22 @@
 //! Fetches that are paused, and completed later.
 
-use super::{linked, page, quota};
+use super::{linked, page, quota, row};
 use crate::support::{Head, PATIENCE, Representation, ScriptedOrigin, Setup};
 use serde_json::json;
 use std::path::Path;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use weir_measure::{Aborted, Label, Metric, RouteChoice};
+use weir_policy::budget::SCARCE_AFTER_MS;
 use weir_policy::fetch::{AbortKind, PAUSED_REST_MS, PROGRESS_EACH_MS};
 use weir_proxy::config::{ByteSize, NextHopUrl, PathPrefix, Route};
 use xtask::closed_port::ClosedPort;
 
-/// Has a fetch of `what` paused: its client leaves, and the quota of its link, 1 MiB, is spent.
-fn pause(setup: &Setup, origin: &ScriptedOrigin, what: &Representation) {
-    let before = setup.proxy.count(Metric::FetchesPaused);
+const FIELDS: &str = "Cache-Control: max-age=999999\r\n";
+
+/// Has a client that asks for `what` leave: nothing reads what its next hop sends.
+fn leave(setup: &Setup, origin: &ScriptedOrigin, what: &Representation) -> JoinHandle<()> {
     let left = Metric::FetchesAbandoned(Aborted::GoOnAlways);
     let before_left = setup.proxy.count(left);
     let mut client = setup.proxy.client();
@@ -23,12 +26,32 @@ fn pause(setup: &Setup, origin: &ScriptedOrigin, what: &Representation) {
     client.into_peer().reset();
     setup.proxy.wait_for(left, before_left + 1);
     let content = what.bytes(0, what.length);
-    let sending = std::thread::spawn(move || {
+    std::thread::spawn(move || {
         // the proxy closes the connection before all of it is sent
         let _cut = hop.try_send(content);
-    });
+    })
+}
+
+/// Has a fetch of `what` paused: its client leaves, and the quota of its link, 1 MiB, is spent.
+fn pause(setup: &Setup, origin: &ScriptedOrigin, what: &Representation) {
+    let before = setup.proxy.count(Metric::FetchesPaused);
+    let sending = leave(setup, origin, what);
     setup.proxy.wait_for(Metric::FetchesPaused, before + 1);
     sending.join().expect("no panic");
+}
+
+/// Lets time pass until `origin` is asked for the rest of a part that rests.
+fn wait_until_asked(setup: &Setup, origin: &ScriptedOrigin) {
+    let began = Instant::now();
+    while !origin.is_touched() {
+        assert!(began.elapsed() < PATIENCE);
+        // each is a rest, and time enough for a look
+        setup.proxy.clock.advance_ms(PAUSED_REST_MS);
+        let advanced = Instant::now();
+        while !origin.is_touched() && advanced.elapsed() < Duration::from_secs(2) {
+            std::thread::yield_now();
+        }
+    }
 }
 
 /// The first byte of the rest that is asked for.
@@ -112,10 +135,9 @@ fn part_that_waits_for_room_chooses_no_next_hop_and_probes_none() {
     for number in 0..2 {
         setup.fetch(&format!("/{number}"), &page("Connection: close\r\n", 10));
     }
-    let fields = "Cache-Control: max-age=999999\r\n";
-    let waiting = Representation::new("/large", 1_500_000).with_fields(fields);
+    let waiting = Representation::new("/large", 1_500_000).with_fields(FIELDS);
     pause(&setup, &setup.origin, &waiting);
-    let with_room = Representation::new("/other", 1_500_000).with_fields(fields);
+    let with_room = Representation::new("/other", 1_500_000).with_fields(FIELDS);
     pause(&setup, &other, &with_room);
     let before = choices(&setup);
     setup.proxy.clock.advance_ms(86_400_000);
@@ -126,16 +148,7 @@ fn part_that_waits_for_room_chooses_no_next_hop_and_probes_none() {
     assert_eq!(choices(&setup), before + 1, "that of the part with room");
     assert_eq!(setup.proxy.count(Metric::PausedParts), 2);
     // what is not the rest leaves the part as it is, and it is asked for again
-    let began = Instant::now();
-    while !other.is_touched() {
-        assert!(began.elapsed() < PATIENCE);
-        // each is a rest, and time enough for a look
-        setup.proxy.clock.advance_ms(60_000);
-        let advanced = Instant::now();
-        while !other.is_touched() && advanced.elapsed() < Duration::from_secs(2) {
-            std::thread::yield_now();
-        }
-    }
+    wait_until_asked(&setup, &other);
     let (mut hop, asked) = other.answer("");
     hop.send(with_room.part(first_of(&asked), with_room.length));
     setup.proxy.wait_for(Metric::FetchesResumed, 1);
@@ -151,7 +164,7 @@ fn next_hops_that_trickle_leave_the_places_of_completion_to_others() {
     let setup = with_links(folder.path(), &origins);
     let parts = names.map(|name| {
         let what = Representation::new(&format!("/{name}"), 1_500_000);
-        what.with_fields("Cache-Control: max-age=999999\r\n")
+        what.with_fields(FIELDS)
     });
     for ((_, origin), what) in origins.iter().zip(&parts) {
         pause(&setup, origin, what);
@@ -188,6 +201,137 @@ fn next_hops_that_trickle_leave_the_places_of_completion_to_others() {
 }
 
 #[test]
+fn answer_that_is_not_the_rest_leaves_the_part_as_it_is() {
+    let folder = TempDir::new().unwrap();
+    let origins = [("a", ScriptedOrigin::new())];
+    let setup = with_links(folder.path(), &origins);
+    let origin = &origins[0].1;
+    let what = Representation::new("/a", 1_500_000).with_fields(FIELDS);
+    pause(&setup, origin, &what);
+    setup.proxy.clock.advance_ms(86_400_000);
+    let range = |from: u64, fields: &str| {
+        let last = what.length - 1;
+        let (length, all) = (what.length - from, what.length);
+        format!(
+            "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {from}-{last}/{all}\r\n\
+             Content-Length: {length}\r\n{fields}\r\n"
+        )
+    };
+    let tag = what.tag.clone().expect("a tag");
+    let answers: [&dyn Fn(u64) -> String; 5] = [
+        &|from| range(from, &format!("ETag: \"other\"\r\n{FIELDS}")),
+        &|from| range(from, &format!("ETag: {tag}\r\nCache-Control: private\r\n")),
+        &|_| "HTTP/1.1 302 X\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n".into(),
+        &|_| format!("HTTP/1.1 404 X\r\n{FIELDS}Content-Length: 0\r\n\r\n"),
+        &|_| "HTTP/1.1 410 X\r\nContent-Length: 0\r\n\r\n".into(),
+    ];
+    let mut first = None;
+    for (attempt, answer) in answers.iter().enumerate() {
+        let (mut hop, asked) = origin.answer("");
+        let from = first_of(&asked);
+        assert_eq!(*first.get_or_insert(from), from);
+        hop.send(answer(from));
+        hop.expect_end();
+        setup.proxy.turn();
+        setup.proxy.clock.advance_ms(PAUSED_REST_MS << attempt);
+    }
+    // it is gone, says the last one: the rest is not requested again, unless a client asks for it
+    setup.proxy.wait_for(Metric::PausedParts, 0);
+    let mut client = setup.proxy.client();
+    client.send(what.get(""));
+    let (mut hop, asked) = origin.answer("");
+    assert_eq!(Some(first_of(&asked)), first);
+    let from = first_of(&asked);
+    let sending = std::thread::spawn({
+        let rest = what.part(from, what.length);
+        move || hop.send(rest)
+    });
+    what.check_whole(&client.read_response());
+    sending.join().expect("no panic");
+}
+
+#[test]
+fn part_rests_for_as_long_as_its_next_hop_asks_for() {
+    let folder = TempDir::new().unwrap();
+    let origins = ["busy", "other"].map(|name| (name, ScriptedOrigin::new()));
+    let setup = with_links(folder.path(), &origins);
+    for (name, origin) in &origins {
+        let what = Representation::new(&format!("/{name}"), 1_500_000).with_fields(FIELDS);
+        pause(&setup, origin, &what);
+    }
+    setup.proxy.clock.advance_ms(86_400_000);
+    let [(_, busy), (_, other)] = &origins;
+    let later = "HTTP/1.1 503 X\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
+    let missing = "HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n";
+    let (mut hop, _) = busy.answer(later);
+    let (mut other_hop, _) = other.answer(missing);
+    hop.expect_end();
+    other_hop.expect_end();
+    setup.proxy.turn();
+    setup.proxy.clock.advance_ms(PAUSED_REST_MS);
+    let _hop = other.answer(missing);
+    busy.expect_untouched();
+    setup.proxy.clock.advance_ms(3_600_000 - PAUSED_REST_MS);
+    let (_hop, asked) = busy.answer(missing);
+    assert!(asked.field("If-Range").is_some());
+}
+
+#[test]
+fn fetch_without_readers_is_paused_while_a_small_transfer_takes_the_rate_and_goes_on_after_it() {
+    let link = r#"[{"name": "a", "rate": "100KiB/s", "bulk_above": "1GiB", "reserve_percent": 0}]"#;
+    let setup = Setup::gateway_with(|config| {
+        linked(link)(config);
+        config.fetch.abort = AbortKind::Finish;
+        config.fetch.background_rate = ByteSize::from_gib(1);
+    });
+    let what = Representation::new("/left", 200_000).with_fields(FIELDS);
+    let left = leave(&setup, &setup.origin, &what);
+    let length = 5_000_000;
+    let (mut client, hop) = setup.lead(&setup.get("/read"));
+    let sending = hop.sending(page("Cache-Control: no-store\r\n", length));
+    client.read_head();
+    let reading = std::thread::spawn(move || client.read_exactly(length));
+    let is_paused = || setup.proxy.count(Metric::FetchesPaused) == 1;
+    let mut passed_ms = 0;
+    while !is_paused() {
+        // less than what it overdraws the link by, so that nothing is left for those behind it
+        let moved = row(&setup).received_bytes;
+        setup.proxy.clock.advance_ms(400);
+        passed_ms += 400;
+        let advanced = Instant::now();
+        while !is_paused() && row(&setup).received_bytes < moved + 30_000 {
+            assert!(advanced.elapsed() < PATIENCE, "{:?}", row(&setup));
+            std::thread::yield_now();
+        }
+    }
+    assert!(passed_ms >= SCARCE_AFTER_MS, "{passed_ms}");
+    assert!(!reading.is_finished());
+    left.join().expect("no panic");
+    let began = Instant::now();
+    while !reading.is_finished() {
+        setup.proxy.clock.advance_ms(100);
+        std::thread::yield_now();
+        assert!(began.elapsed() < PATIENCE, "{:?}", row(&setup));
+    }
+    reading.join().expect("no panic");
+    let read = sending.join().expect("no panic");
+    drop(read);
+    wait_until_asked(&setup, &setup.origin);
+    let (hop, asked) = setup.origin.answer("");
+    let sending = hop.sending(what.part(first_of(&asked), what.length));
+    setup.proxy.wait_for(Metric::FetchesResumed, 1);
+    let began = Instant::now();
+    while setup.proxy.count(Metric::FetchesUnderWay) > 0 {
+        setup.proxy.clock.advance_ms(100);
+        std::thread::yield_now();
+        assert!(began.elapsed() < PATIENCE, "{:?}", row(&setup));
+    }
+    sending.join().expect("no panic");
+    what.check_whole(&setup.proxy.client().ask(what.get("")));
+    setup.origin.expect_untouched();
+}
+
+#[test]
 fn fetch_that_no_client_reads_is_paused_as_its_quota_is_spent_and_completed_in_the_next_period() {
     for then in ["slow", "refuse"] {
         let folder = TempDir::new().unwrap();
@@ -198,7 +342,7 @@ fn fetch_that_no_client_reads_is_paused_as_its_quota_is_spent_and_completed_in_t
             config.fetch.background_rate = ByteSize::from_gib(1);
         });
         let what = Representation::new("/large", 1_500_000);
-        let what = what.with_fields("Cache-Control: max-age=999999\r\n");
+        let what = what.with_fields(FIELDS);
         let mut client = setup.proxy.client();
         client.send(what.get("Cookie: user=1\r\nX-Private: a\r\nUser-Agent: a\r\n"));
         let (mut hop, _) = setup.origin.answer(what.head());
@@ -249,7 +393,7 @@ fn paused_fetch_is_completed_in_the_time_windows_that_say_so_alone() {
         config.fetch.background_rate = ByteSize::from_gib(1);
     });
     let what = Representation::new("/large", 1_500_000);
-    let what = what.with_fields("Cache-Control: max-age=999999\r\n");
+    let what = what.with_fields(FIELDS);
     let mut client = setup.proxy.client();
     client.send(what.get(""));
     let (mut hop, _) = setup.origin.answer(what.head());

@@ -74,3 +74,19 @@ fn next_hop_that_does_not_answer_keeps_no_other_from_validation() {
     setup.proxy.turn();
     silent.expect_untouched();
 }
+
+#[test]
+fn error_that_answers_a_validation_for_no_client_replaces_no_response() {
+    let window = r#"{"time": "00:00-24:00", "refresh": 10}"#;
+    let link = format!(r#"[{{"name": "a", "windows": [{window}]}}]"#);
+    let setup = Setup::gateway_with(linked(&link));
+    let stored = "Cache-Control: max-age=60\r\nETag: \"page\"\r\n";
+    setup.fetch("/page", &page(stored, 1000));
+    let missing = "HTTP/1.1 404 X\r\nCache-Control: max-age=60\r\nContent-Length: 0\r\n\r\n";
+    let (_hop, asked) = setup.origin.answer(missing);
+    assert_eq!(asked.field("If-None-Match"), Some("\"page\""));
+    setup.proxy.wait_for(Metric::WindowRefreshes, 1);
+    let hit = setup.proxy.client().ask(setup.get("/page"));
+    assert_eq!((hit.status(), hit.body.len()), (200, 1000));
+    setup.origin.expect_untouched();
+}
