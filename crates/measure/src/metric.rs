@@ -486,8 +486,12 @@ table! {
     /// Seconds that responses were held back as a rule of the operator limits how fast clients are
     /// sent them (`rule[].rate`), all of them together.
     RuleLimited, Counter, "weir_rule_limited_seconds_total", "seconds";
+    /// Responses that a rule limits and of which nothing was kept in memory for their client, which
+    /// has as much kept as it may, or all have: what it has not read can be evicted, and is fetched
+    /// for it then, or is not stored.
+    RuleNotKept, Counter, "weir_rule_not_kept_total", "responses";
     /// Responses that a rule was to limit and that were sent as fast as their client took them:
-    /// what is held back may keep a quarter of the memory, and did.
+    /// nothing more may be kept of them, and what is missing could not be fetched.
     RuleUnlimited, Counter, "weir_rule_unlimited_total", "responses";
     /// Requests that a stored response answers because a rule of the operator departs from RFC
     /// 9111, by how.

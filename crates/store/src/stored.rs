@@ -88,6 +88,13 @@ impl StoredResponse {
         }
     }
 
+    /// The same without its content, whose complete length it knows still.
+    #[must_use]
+    pub fn without_content(&self) -> Self {
+        let body = StoredContent::on_disk(Vec::new(), self.body.complete_length());
+        self.with_body(body.unwrap_or_default())
+    }
+
     /// The same response with other facts.
     #[must_use]
     pub fn with_facts(&self, facts: StoredFacts) -> Self {

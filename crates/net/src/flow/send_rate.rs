@@ -30,6 +30,10 @@ impl Pacing {
         self.rate = Some(rate);
     }
 
+    pub(crate) fn lift(&mut self) {
+        *self = Self::NONE;
+    }
+
     pub(crate) const fn is_held_back(&self) -> bool {
         self.is_held_back
     }

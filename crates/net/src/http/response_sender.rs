@@ -69,6 +69,11 @@ impl<'c> ResponseSender<'c> {
         self.pacing.set(rate);
     }
 
+    /// Content leaves as fast as the client takes it, from now on.
+    pub fn lift_rate(&mut self) {
+        self.pacing.lift();
+    }
+
     /// Whether content waits for its rate, and not for the client.
     #[must_use]
     pub fn is_held_back(&self) -> bool {

@@ -7,6 +7,7 @@
 //! rebinding).
 
 mod client;
+mod client_network;
 pub mod forwarded;
 mod own;
 mod port;
@@ -19,6 +20,7 @@ use ipnet::IpNet;
 use weir_semantics::words;
 
 pub use client::{ClientDenial, ClientRules};
+pub use client_network::ClientNetwork;
 pub use own::OwnAddresses;
 pub use port::{ConnectPorts, PortDenial};
 

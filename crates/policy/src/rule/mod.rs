@@ -32,7 +32,7 @@ pub use fields::{
     ChangeError, FIELDS_MAX, FieldRules, FieldRulesError, Message, VALUE_BYTES_MAX, Values,
     is_targeted_field, parse_fields,
 };
-pub use held_back::{HELD_BACK_PERCENT_MAX, HeldBack};
+pub use held_back::{HELD_BACK_CLIENT_PERCENT_MAX, HELD_BACK_PERCENT_MAX, HeldBack, KeptResponse};
 pub use hidden::{RuleWarning, Surroundings, WarningKind};
 pub use key::{
     CodingName, KEY_PARAMETERS_MAX, KeyPatternError, KeyRule, LanguageTag, QUERY_NAME_BYTES_MAX,

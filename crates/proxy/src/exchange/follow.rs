@@ -232,7 +232,7 @@ async fn look_up_stored(
             Some(_) => store.find_variant(exchange.key, &selecting),
         }
     };
-    let LookupResult::Found(response) = found else {
+    let LookupResult::Found(mut response) = found else {
         if let Some(variant) = variant.get() {
             passes.wants_variant(variant);
         }
@@ -253,7 +253,7 @@ async fn look_up_stored(
             exchange.tx = before;
             return None;
         };
-        stored::send_stored(stream, exchange, &response, serving, ready).await;
+        stored::send_stored(stream, exchange, &mut response, serving, ready).await;
         return Some(FollowResult::Answered);
     }
     // what must be validated before each use is validated for this one too, and not fetched again

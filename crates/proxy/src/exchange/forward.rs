@@ -149,7 +149,7 @@ async fn answer(
             Box::pin(response.send(stream, exchange)).await;
         }
         ResponseOutcome::Merged {
-            response,
+            mut response,
             stored: fresh,
             serving,
         } => {
@@ -160,7 +160,8 @@ async fn answer(
                 return AnswerResult::NotReadable;
             };
             exchange.freshened(&worker, fresh.as_deref());
-            stored::send_stored(stream, exchange, &response, serving, ready).await;
+            drop((fresh, stored));
+            stored::send_stored(stream, exchange, &mut response, serving, ready).await;
         }
         ResponseOutcome::FetchStarted(start) => {
             let read = read_fetch(stream, exchange, hop, *start).await;
@@ -170,7 +171,7 @@ async fn answer(
         }
         ResponseOutcome::ServeStale(serving) => {
             drop(hop);
-            let Some(stored) = stored else {
+            let Some(mut stored) = stored else {
                 return AnswerResult::NotReadable;
             };
             let Ok(ready) = stored::ready(stream, exchange, &stored).await else {
@@ -180,7 +181,7 @@ async fn answer(
             if let Some(leader) = exchange.leader.take() {
                 leader.failed();
             }
-            stored::send_stored(stream, exchange, &stored, serving, ready).await;
+            stored::send_stored(stream, exchange, &mut stored, serving, ready).await;
         }
         ResponseOutcome::Switched { mut head } => {
             respond::change_by_rules(exchange, 101, &mut head);
@@ -598,14 +599,14 @@ pub(crate) async fn fail(
     let settings = Arc::clone(&exchange.settings);
     let failed = Event::Failed(failure);
     let mut commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
-    if let (Some(Command::Serve(serving)), Some(stored)) = (commands.first(), stored) {
+    if let (Some(Command::Serve(serving)), Some(mut stored)) = (commands.first(), stored) {
         if let Ok(ready) = stored::ready(stream, exchange, &stored).await {
             match &reason.spent {
                 // it is served as the setting of the link has it, and nothing failed
                 Some(spent) => exchange.log.kept_from(spent.link.name()),
                 None => exchange.log.failed(reason.error.as_str()),
             }
-            return stored::send_stored(stream, exchange, &stored, serving, ready).await;
+            return stored::send_stored(stream, exchange, &mut stored, serving, ready).await;
         }
         forget_stored(exchange, &stored);
         let failed = Event::Failed(failure);

@@ -11,7 +11,7 @@ use crate::modules::module_answer::{ModuleAnswer, ModuleRefusal};
 use crate::request::answer::{Answer, reason_phrase};
 use crate::send::heads::line_bytes;
 use crate::send::stored_piece::StoredPiece;
-use crate::worker::client_rate::{ClientRate, Pinned};
+use crate::worker::client_rate::ClientRate;
 use crate::worker::core::Worker;
 use std::future::poll_fn;
 use std::io;
@@ -142,7 +142,7 @@ pub(crate) async fn begin_sent(
 /// Limits how fast a response with this head is sent, as rules of the operator say.
 fn limit_by_rules(
     response: &mut ResponseSender<'_>,
-    exchange: &RequestState,
+    exchange: &mut RequestState,
     (status, head): (u16, &[u8]),
 ) {
     let (rules, matched) = (&exchange.settings.operator_rules, exchange.operator_rules);
@@ -153,37 +153,10 @@ fn limit_by_rules(
     let content_type = fields.get("content-type").unwrap_or_default();
     if let Some(limit) = rules.rate(matched, status, content_type) {
         let client = exchange.client.facts().peer.ip();
-        let pinned = pinned(exchange, &fields);
-        if let Some(rate) = ClientRate::new(&exchange.worker, client, limit, pinned) {
-            response.set_rate(Box::new(rate));
-        }
+        let rate = ClientRate::new(&exchange.worker, client, limit);
+        response.set_rate(Box::new(rate));
+        exchange.is_rate_limited = true;
     }
-}
-
-/// What a response keeps in memory until it is sent; `None` if it is little, or is relayed. What is
-/// on disk as well does not keep others from being stored.
-fn pinned(exchange: &RequestState, fields: &HeadFields<'_>) -> Option<Pinned> {
-    let worker = &exchange.worker;
-    let is_relayed = matches!(exchange.tx.verdict().storing, Some(Storing::NotStored(_)));
-    if is_relayed || worker.shared.store.disk().is_some() {
-        return None;
-    }
-    let number = |text: &[u8]| str::from_utf8(text).ok()?.trim().parse().ok();
-    // of a part, the whole is what is stored
-    let complete = fields.get("content-range");
-    let complete = complete.and_then(|range| range.rsplit(|byte| *byte == b'/').next());
-    let length = complete.or(fields.get("content-length"));
-    let most = exchange.settings.config.cache.largest_response.bytes();
-    let bytes = length.and_then(number).unwrap_or(most);
-    let named = [
-        "date",
-        "etag",
-        "last-modified",
-        "content-encoding",
-        "content-language",
-    ];
-    let named = named.map(|name| fields.get(name).unwrap_or_default());
-    Pinned::new(worker, exchange.key, &named, bytes)
 }
 
 /// Changes the head of a response for its client, as rules of the operator say.

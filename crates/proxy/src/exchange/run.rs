@@ -48,7 +48,7 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 None => break,
             },
             Plan::Serve {
-                response,
+                mut response,
                 serving,
                 refresh,
             } => {
@@ -56,7 +56,7 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 if asks && asked_instead(stream, &mut exchange, InMemory::Head).await {
                     break;
                 }
-                match serve_stored(stream, &mut exchange, &response, serving, refresh).await {
+                match serve_stored(stream, &mut exchange, &mut response, serving, refresh).await {
                     Ok(()) => break,
                     Err(_) => plan = disk_lookup::unreadable(&mut exchange, &response),
                 }
@@ -220,7 +220,7 @@ impl Drop for InFlight<'_> {
 async fn serve_stored(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
-    response: &Arc<StoredResponse>,
+    response: &mut Arc<StoredResponse>,
     serving: Serving,
     refresh: Option<Box<ExpectedResponse>>,
 ) -> Result<(), ContentReadError> {

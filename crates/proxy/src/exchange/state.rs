@@ -25,14 +25,15 @@ use crate::send::heads::{ServedForm, line_bytes};
 use crate::settings::Settings;
 use crate::settings::hooks::Hooks;
 use crate::worker::core::Worker;
+use crate::worker::kept_content::KeptContent;
 use std::cell::Cell;
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::{HeadFields, LocalResponse};
 use weir_measure::Metric;
 use weir_net::http::{HopLines, NextHopStream};
 use weir_policy::catalog::Refusal;
+use weir_policy::destination::ClientNetwork;
 use weir_policy::extension::Variant;
 use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_policy::route::DigestVersion;
@@ -149,6 +150,8 @@ pub(crate) struct RequestState {
     pub(crate) operator_rules: Bits,
     /// Such a rule has changed its target for the cache key.
     pub(crate) is_rekeyed: bool,
+    /// Such a rule limits how fast its client is sent the response.
+    pub(crate) is_rate_limited: bool,
     /// The directives that the client sent, if such a rule has some ignored.
     pub(crate) directives_sent: Option<RequestDirectives>,
     /// The request as its client sent it, if such a rule has changed it: for the access log.
@@ -195,6 +198,7 @@ impl RequestState {
             received: None,
             operator_rules: Bits::NONE,
             is_rekeyed: false,
+            is_rate_limited: false,
             directives_sent: None,
             logged: None,
             response_timer: None,
@@ -466,15 +470,30 @@ impl RequestState {
             return None;
         }
         let mut hasher = KeyHasher::new(self.worker.shared.store.secret());
-        match self.client.facts().peer.ip().to_canonical() {
-            IpAddr::V4(ip) => hasher.part(&ip.octets()),
-            // a client has all addresses of its network (RFC 4291 §2.5.4)
-            IpAddr::V6(ip) => hasher.part(&ip.octets()[..8]),
-        }
+        ClientNetwork::of(self.client.facts().peer.ip()).hash_into(&mut hasher);
         hasher.part(self.request.host.as_bytes());
         let path = self.request.path_and_query();
         hasher.part(path.split('?').next().unwrap_or_default().as_bytes());
         Some(hasher.finish())
+    }
+
+    /// Of what its client has in memory while a rule has it read `owner`'s content slowly, of which
+    /// `bytes` are there. `None` if nothing limits it, or content is on disk as well: that does not
+    /// keep others from being stored.
+    pub(crate) fn keep_content<T>(&self, owner: &Arc<T>, bytes: u64) -> Option<KeptContent> {
+        let store = &self.worker.shared.store;
+        if !self.is_rate_limited || store.disk().is_some() {
+            return None;
+        }
+        let mut hasher = KeyHasher::new(store.secret());
+        hasher.part(b"client");
+        ClientNetwork::of(self.client.facts().peer.ip()).hash_into(&mut hasher);
+        Some(KeptContent::new(
+            &self.worker,
+            hasher.finish(),
+            owner,
+            bytes,
+        ))
     }
 
     /// Its content was sent to the next hop; `false` if it has none, or that was known.

@@ -12,6 +12,7 @@ use crate::request::answer::Answer;
 use crate::send::disk_read::ContentReadError;
 use crate::send::heads::{self, ServedForm};
 use crate::send::stored_piece::StoredPiece;
+use crate::worker::kept_content::KeptContent;
 use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::http::ClientStream;
@@ -54,7 +55,10 @@ pub(crate) async fn serve(
     serving: Serving,
 ) {
     match ready(stream, exchange, response).await {
-        Ok(ready) => send_stored(stream, exchange, response, serving, ready).await,
+        Ok(ready) => {
+            let mut response = Arc::clone(response);
+            send_stored(stream, exchange, &mut response, serving, ready).await;
+        }
         Err(read_error) => {
             disk_lookup::forget(exchange, response);
             respond(stream, exchange, Answer::unreadable(read_error)).await;
@@ -85,11 +89,12 @@ impl Ready {
     }
 }
 
-/// Sends a stored response that can be read.
+/// Sends a stored response that can be read. Without its content is what becomes of `response` if
+/// that may be evicted meanwhile.
 pub(crate) async fn send_stored(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
-    response: &Arc<StoredResponse>,
+    response: &mut Arc<StoredResponse>,
     serving: Serving,
     ready: Ready,
 ) {
@@ -101,18 +106,19 @@ pub(crate) async fn send_stored(
     if let Err(refusal) = begun {
         return respond::refuse(stream, exchange, &refusal).await;
     }
-    let (sent, end) = respond::send(stream, exchange, Content::Stored(&mut piece)).await;
     let source = ContentSource::of(response);
+    let kept = keep(exchange, response, &mut piece);
+    let (sent, end) = respond::send(stream, exchange, Content::Stored(&mut piece)).await;
+    drop(kept);
     exchange.log.sent_content(sent, source);
     match end {
         SendEnd::Whole => exchange.log.ended(End::Whole),
         SendEnd::ClientLeft => exchange.log.broke_off(End::ClientLeft, "client-left"),
         SendEnd::Unreadable => {
-            exchange
-                .worker
-                .shared
-                .store
-                .drop_one(exchange.key, response);
+            if !piece.is_released() {
+                let store = &exchange.worker.shared.store;
+                store.drop_one(exchange.key, response);
+            }
             let rest = piece.rest();
             if !continuation::run(stream, exchange, response, rest).await {
                 exchange.log.broke_off(End::Ours, "store-cut");
@@ -120,6 +126,27 @@ pub(crate) async fn send_stored(
             }
         }
     }
+}
+
+/// Keeps `response` in memory while it is sent. If a rule has it sent slowly, and its client has as
+/// much kept as it may, it may be evicted instead: then what is missing of it is fetched.
+fn keep(
+    exchange: &RequestState,
+    response: &mut Arc<StoredResponse>,
+    piece: &mut StoredPiece,
+) -> Option<KeptContent> {
+    if piece.is_sent() {
+        return None;
+    }
+    let bytes = response.body.blocks().map(|(_, block)| block.len() as u64);
+    let kept = exchange.keep_content(response, bytes.sum())?;
+    if kept.is_kept() {
+        return Some(kept);
+    }
+    exchange.worker.counters().inc(Metric::RuleNotKept);
+    piece.release();
+    *response = Arc::new(response.without_content());
+    None
 }
 
 /// Queues the head of `response`, in `form`.

@@ -5,17 +5,18 @@
 
 use crate::exchange::state::RequestState;
 use crate::fetch::continuation;
-use crate::fetch::in_flight::{COPY_BYTES_MAX, InFlightResponse, ReaderAction};
+use crate::fetch::in_flight::{COPY_BYTES_MAX, InFlightResponse, LetGo, ReaderAction};
 use crate::fetch::missing_range;
 use crate::log::record::ContentTimes;
 use crate::send::disk_read::DiskRead;
 use crate::worker::core::Worker;
+use crate::worker::kept_content::KeptContent;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use weir_measure::Lost;
+use weir_measure::{Lost, Metric};
 use weir_net::Party;
 use weir_net::flow::LOOK_MS;
 use weir_net::http::{ClientStream, Disconnect};
@@ -80,6 +81,8 @@ struct Reader<'a, 'c> {
     end: Option<Box<[u8]>>,
     /// What it reads is fetched for it alone.
     is_continued: bool,
+    /// What is kept in memory for it, as a rule has it read slowly.
+    kept: Option<KeptContent>,
     /// The head waits for content: a module that changes that may answer, or fail, at once.
     holds_head: bool,
     disconnect: Disconnect<'c>,
@@ -95,6 +98,7 @@ pub(crate) async fn run(
     start: Start,
 ) -> Sent {
     let config = &exchange.settings.config;
+    let kept = exchange.keep_content(&start.handle.in_flight, 0);
     let mut reader = Reader {
         looked: None,
         exchange,
@@ -106,6 +110,7 @@ pub(crate) async fn run(
         reading: None,
         end: None,
         is_continued: false,
+        kept,
         disconnect: stream
             .response
             .disconnect(config.fetch.half_closed.as_duration()),
@@ -198,6 +203,25 @@ impl Reader<'_, '_> {
         true
     }
 
+    /// Lets go of what is in memory for this reader alone, if a rule has it read slowly and its
+    /// client has as much kept as it may: it is not stored, or what was is not read here any more.
+    fn let_go(&mut self) {
+        if self.kept.as_ref().is_none_or(KeptContent::is_kept) {
+            return;
+        }
+        let worker = Rc::clone(&self.exchange.worker);
+        match self.handle.in_flight.let_go(&worker) {
+            LetGo::Shared => return,
+            LetGo::Settled if !self.continue_alone(Lost::ContentDropped) => {
+                // so it is in memory for the shortest time
+                self.stream.response.lift_rate();
+                worker.counters().inc(Metric::RuleUnlimited);
+            }
+            LetGo::Passing | LetGo::Settled => worker.counters().inc(Metric::RuleNotKept),
+        }
+        self.kept = None;
+    }
+
     /// The client does not take what there is.
     fn poll_silent(&mut self, cx: &mut Context<'_>) -> Poll<ReadEnd> {
         let deadline = &mut self.stream.deadline;
@@ -220,6 +244,7 @@ impl Reader<'_, '_> {
         if self.reading.is_some() {
             return self.next_from_disk(cx);
         }
+        self.let_go();
         let now = self.exchange.worker.now();
         let mut copied = Vec::new();
         let handle = &self.handle;
@@ -318,6 +343,9 @@ impl Reader<'_, '_> {
         let now = self.exchange.worker.now();
         let handle = &self.handle;
         let delivered = handle.in_flight.handed_over(now, handle.id, span);
+        if let Some(kept) = &mut self.kept {
+            kept.grow(handle.in_flight.kept_bytes());
+        }
         self.sent.live_bytes += delivered.live;
         self.sent.stored_bytes += delivered.again;
         self.sent.recovered_bytes += delivered.kept;

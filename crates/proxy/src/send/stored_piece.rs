@@ -7,11 +7,11 @@
 use crate::send::disk_read::{ContentReadError, DiskRead};
 use std::future::poll_fn;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use weir_disk::{ReadError, SendPiece};
 use weir_net::http::ResponseSender;
-use weir_store::{Block, PieceRef, StoredResponse};
+use weir_store::{Block, PieceRef, StoredContent, StoredResponse};
 
 /// Pieces handed to the kernel in one call.
 const PIECES_MAX: usize = 16;
@@ -22,8 +22,11 @@ const SENDFILE_BYTES_MAX: u64 = 512 * 1024;
 /// A piece of a stored response's content.
 #[derive(Debug)]
 pub(crate) struct StoredPiece {
-    /// The response, held while it is sent, whatever the store does with it.
-    response: Arc<StoredResponse>,
+    /// The response, held while it is sent, whatever the store does with it; of one that is
+    /// released, while bytes are handed to the kernel.
+    response: Option<Arc<StoredResponse>>,
+    /// The response, if it may be evicted before it is sent.
+    released: Option<Weak<StoredResponse>>,
     /// Next byte to send.
     at: u64,
     /// One past the last byte to send.
@@ -46,7 +49,8 @@ impl StoredPiece {
     /// The content from `at` up to `end`.
     pub(crate) fn new(response: &Arc<StoredResponse>, at: u64, end: u64) -> Self {
         Self {
-            response: Arc::clone(response),
+            response: Some(Arc::clone(response)),
+            released: None,
             at,
             end,
             read: None,
@@ -57,7 +61,23 @@ impl StoredPiece {
 
     /// Whether it is all of the content, and not empty.
     pub(crate) fn is_of_all(&self) -> bool {
-        self.at == 0 && self.end > 0 && self.end == self.response.body.len()
+        let length = self.body().map(StoredContent::len);
+        self.at == 0 && self.end > 0 && length == Some(self.end)
+    }
+
+    /// From now on it does not keep the response in memory: if that is evicted, the rest cannot be
+    /// read.
+    pub(crate) fn release(&mut self) {
+        self.released = self.response.take().map(|it| Arc::downgrade(&it));
+    }
+
+    /// Whether it was released.
+    pub(crate) const fn is_released(&self) -> bool {
+        self.released.is_some()
+    }
+
+    fn body(&self) -> Option<&StoredContent> {
+        self.response.as_ref().map(|response| &response.body)
     }
 
     /// Whether all of it was written.
@@ -90,7 +110,7 @@ impl StoredPiece {
 
     /// Whether all of it is in memory.
     pub(crate) fn is_in_memory(&self) -> bool {
-        self.response.body.is_in_memory()
+        self.body().is_some_and(StoredContent::is_in_memory)
     }
 
     /// Sends what is queued, then the next bytes of the piece, in one call, and with the last of
@@ -101,6 +121,21 @@ impl StoredPiece {
     /// The client has disconnected, or the piece cannot be read: then there is a
     /// [`Self::read_error`].
     pub(crate) fn poll_send(
+        &mut self,
+        response: &mut ResponseSender<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        if let Some(released) = &self.released {
+            self.response = released.upgrade();
+        }
+        let sent = self.poll_send_held(response, cx);
+        if self.is_released() {
+            self.response = None;
+        }
+        sent
+    }
+
+    fn poll_send_held(
         &mut self,
         response: &mut ResponseSender<'_>,
         cx: &mut Context<'_>,
@@ -146,7 +181,8 @@ impl StoredPiece {
             return Poll::Ready(Ok(Next::Memory));
         }
         if self.reading.is_none() {
-            match self.response.body.piece_ref_at(self.at) {
+            let at = self.at;
+            match self.body().and_then(|body| body.piece_ref_at(at)) {
                 Some(PieceRef::Memory(_)) => return Poll::Ready(Ok(Next::Memory)),
                 Some(PieceRef::Disk(extent)) => {
                     let most = (self.end - self.at).min(SENDFILE_BYTES_MAX);
@@ -192,7 +228,7 @@ impl StoredPiece {
     fn in_memory(&self, at: u64) -> &[u8] {
         let bytes = match &self.read {
             Some((block, from)) if at == self.at => &block[*from..],
-            _ => self.response.body.at(at),
+            _ => self.body().map_or(&[][..], |body| body.at(at)),
         };
         let left = usize::try_from(self.end - at).unwrap_or(usize::MAX);
         &bytes[..bytes.len().min(left)]

@@ -32,6 +32,7 @@ use crate::worker::core::Worker;
 use crate::worker::demand::{Background, Popularity, Refreshes};
 use crate::worker::heartbeats::Heartbeats;
 use crate::worker::jobs::Jobs;
+use crate::worker::kept_content::AllKeptContent;
 use crate::worker::links::{LinkError, LinkSet};
 use crate::worker::paused_fetches::PausedFetches;
 use crate::worker::shared::Shared;
@@ -410,6 +411,7 @@ pub(super) fn share(
         popularity: Popularity::default(),
         background: Background::new(config.fetch.background_rate.bytes()),
         client_rates: ClientRates::default(),
+        kept_content: AllKeptContent::default(),
         links,
         paused: PausedFetches::default(),
         passing: Arc::default(),

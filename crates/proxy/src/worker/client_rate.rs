@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::time::{Sleep, sleep};
 use weir_measure::Metric;
 use weir_net::flow::SendRate;
-use weir_policy::catalog::UNPINNED_CONTENT_BYTES_MAX;
-use weir_policy::rule::{self, ByteRate, HeldBack, RateGrant};
+use weir_policy::destination::ClientNetwork;
+use weir_policy::rule::{self, ByteRate, RateGrant};
 use weir_policy::{Digest, KeyHasher, Tick};
 
 /// The rates of clients of all workers.
@@ -24,8 +24,6 @@ struct Rates {
     rates: rule::ClientRates,
     /// How long responses were held back, milliseconds; less than a second, as seconds are counted.
     held_back_ms: u64,
-    /// The responses whose readers are held back.
-    held_back: HeldBack,
     /// How often the response of a client ended with something that was granted and not sent: what
     /// waits may get an earlier turn.
     given_back: u64,
@@ -45,39 +43,12 @@ impl ClientRates {
     }
 }
 
-/// Content in memory that cannot be evicted while it is sent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pinned {
-    response: Digest,
-    bytes: u64,
-}
-
-impl Pinned {
-    /// The content of `bytes` of a response to requests with this key; the other fields that tell
-    /// it from others with this key are `named` in its head. `None` if so little is not pinned.
-    pub(crate) fn new(worker: &Worker, key: Digest, named: &[&[u8]], bytes: u64) -> Option<Self> {
-        if bytes <= UNPINNED_CONTENT_BYTES_MAX {
-            return None;
-        }
-        let mut hasher = KeyHasher::new(worker.shared.store.secret());
-        hasher.part(b"pinned");
-        hasher.number(key.0);
-        hasher.number(key.1);
-        hasher.number(bytes);
-        named.iter().for_each(|value| hasher.part(value));
-        let response = hasher.finish();
-        Some(Self { response, bytes })
-    }
-}
-
 /// The rate of one response.
 pub(crate) struct ClientRate {
     worker: Rc<Worker>,
     /// Its client, under the rule that limits it.
     client: Digest,
     rate: ByteRate,
-    /// The stored response that it keeps in memory.
-    pinned: Option<Digest>,
     /// What may be sent and was not.
     grant: Option<RateGrant>,
     /// How often something had been given back when that was granted.
@@ -90,42 +61,25 @@ pub(crate) struct ClientRate {
 const LOOK_AGAIN_MS: u64 = 250;
 
 impl ClientRate {
-    /// The share of a response in what the client at `address` is sent under `rule`. `None` if the
-    /// response would keep something in memory for which there is no more room while it is held
-    /// back: it is not limited.
+    /// The share of a response in what the client at `address` is sent under `rule`.
     pub(crate) fn new(
         worker: &Rc<Worker>,
         address: IpAddr,
         (rule, rate): (usize, ByteRate),
-        pinned: Option<Pinned>,
-    ) -> Option<Self> {
-        if let Some(pinned) = pinned {
-            let budget_bytes = worker.settings().config.cache.memory.bytes();
-            let mut rates = worker.shared.client_rates.lock();
-            let held_back = &mut rates.held_back;
-            if !held_back.begin(pinned.response, pinned.bytes, budget_bytes) {
-                worker.counters().inc(Metric::RuleUnlimited);
-                return None;
-            }
-        }
+    ) -> Self {
         let mut hasher = KeyHasher::new(worker.shared.store.secret());
         hasher.part(b"client rate");
         hasher.number(rule as u64);
         hasher.number(rate.bytes_s());
-        match address.to_canonical() {
-            IpAddr::V4(address) => hasher.part(&address.octets()),
-            // one client has as many addresses as it likes (RFC 8981)
-            IpAddr::V6(address) => hasher.part(&address.octets()[..8]),
-        }
-        Some(Self {
+        ClientNetwork::of(address).hash_into(&mut hasher);
+        Self {
             worker: Rc::clone(worker),
             client: hasher.finish(),
             rate,
-            pinned: pinned.map(|pinned| pinned.response),
             grant: None,
             given_back: 0,
             wait: None,
-        })
+        }
     }
 
     /// What is granted, or a new grant.
@@ -204,13 +158,5 @@ impl SendRate for ClientRate {
 impl Drop for ClientRate {
     fn drop(&mut self) {
         self.give_back(true);
-        if let Some(response) = self.pinned {
-            self.worker
-                .shared
-                .client_rates
-                .lock()
-                .held_back
-                .end(response);
-        }
     }
 }

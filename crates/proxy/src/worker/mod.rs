@@ -6,6 +6,7 @@ pub(crate) mod core;
 pub(crate) mod demand;
 pub(crate) mod heartbeats;
 pub(crate) mod jobs;
+pub(crate) mod kept_content;
 pub(crate) mod links;
 pub(crate) mod paused_fetches;
 pub(crate) mod shared;

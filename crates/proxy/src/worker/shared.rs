@@ -18,6 +18,7 @@ use crate::worker::client_rate::ClientRates;
 use crate::worker::demand::{Background, Popularity, Refreshes};
 use crate::worker::heartbeats::Heartbeats;
 use crate::worker::jobs::Jobs;
+use crate::worker::kept_content::AllKeptContent;
 use crate::worker::links::LinkSet;
 use crate::worker::paused_fetches::PausedFetches;
 use arc_swap::ArcSwap;
@@ -75,6 +76,7 @@ pub(crate) struct Shared {
     pub(crate) background: Background,
     /// How fast clients are sent responses that rules of the operator limit.
     pub(crate) client_rates: ClientRates,
+    pub(crate) kept_content: AllKeptContent,
     /// What may be moved over links to next hops.
     pub(crate) links: LinkSet,
     /// Parts that are to be completed once their links have room.

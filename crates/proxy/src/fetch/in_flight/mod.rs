@@ -14,7 +14,7 @@ use crate::fetch::waiting::{Waiting, WaitsFor, WakeList};
 use crate::log::top::fetch_names::FetchNames;
 use crate::worker::core::Worker;
 use passing::Passing;
-pub(crate) use passing::PassingRoom;
+pub(crate) use passing::{LetGo, PassingRoom};
 pub(crate) use readers::{COPY_BYTES_MAX, JoinTerms, ReaderAction};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -5,7 +5,7 @@
 //! more behind their fastest reader: that is taken from room for all of them together, so that
 //! memory has a bound whatever passes.
 
-use super::Inner;
+use super::{InFlightResponse, Inner};
 use crate::worker::core::Worker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -72,6 +72,48 @@ impl Passing {
             floor: 0,
             room: None,
         }
+    }
+}
+
+/// What became of content that its reader lets go of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LetGo {
+    /// It is not stored, and stays until it is read.
+    Passing,
+    /// It is for others, too.
+    Shared,
+    /// No more of it is received: the reader is to read it elsewhere, and what is in memory here is
+    /// dropped as it goes.
+    Settled,
+}
+
+impl InFlightResponse {
+    /// Bytes of content that are in memory, and stay there as long as it has readers.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        let inner = self.lock();
+        match inner.passing {
+            Some(_) => 0,
+            None => inner.fill.present().total(),
+        }
+    }
+
+    /// A reader that reads slowly lets go of the content: if no other reads it, it passes by.
+    pub(crate) fn let_go(&self, worker: &Worker) -> LetGo {
+        let mut inner = self.lock();
+        if inner.passing.is_some() {
+            return LetGo::Passing;
+        }
+        if inner.fill.readers() > 1 || inner.is_awaited() {
+            return LetGo::Shared;
+        }
+        if inner.outcome.is_some() {
+            inner.passing = Some(Passing::for_one());
+            return LetGo::Settled;
+        }
+        let size_bytes = inner.fill.present().total();
+        inner.pass(worker, Refusal::AllInUse { size_bytes });
+        inner.wake_fetches();
+        LetGo::Passing
     }
 }
 

@@ -1,10 +1,11 @@
 //! Threads that verify passwords, so that no worker waits for one.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
+use weir_policy::destination::ClientNetwork;
 
 /// Most logins that wait to be verified. With bcrypt of cost 12 they take eight seconds on two
 /// threads; a client that waits longer would give up.
@@ -49,12 +50,12 @@ impl Verifier {
 /// How many logins each client has that wait or are being verified: at most [`QUEUE_MAX`] and
 /// [`THREADS`] in all.
 #[derive(Default)]
-struct Clients(Mutex<HashMap<IpAddr, usize>>);
+struct Clients(Mutex<HashMap<ClientNetwork, usize>>);
 
 impl Clients {
     /// A place for a login of `client`; `None` if it has [`CLIENT_MAX`].
     fn place(clients: &Arc<Self>, client: IpAddr) -> Option<Place> {
-        let client = whose(client);
+        let client = ClientNetwork::of(client);
         let mut counts = clients.lock();
         let count = counts.entry(client).or_default();
         if *count >= CLIENT_MAX {
@@ -66,7 +67,7 @@ impl Clients {
         Some(Place { clients, client })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ClientNetwork, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -74,7 +75,7 @@ impl Clients {
 /// The place of a login.
 struct Place {
     clients: Arc<Clients>,
-    client: IpAddr,
+    client: ClientNetwork,
 }
 
 impl Drop for Place {
@@ -86,18 +87,6 @@ impl Drop for Place {
                 counts.remove(&self.client);
             }
         }
-    }
-}
-
-/// What counts as one client: an address of IPv4, a link of IPv6, on which a machine can have any
-/// address (RFC 4291 §2.5.4).
-fn whose(client: IpAddr) -> IpAddr {
-    match client.to_canonical() {
-        IpAddr::V6(address) => {
-            let network = address.to_bits() & !u128::from(u64::MAX);
-            IpAddr::V6(Ipv6Addr::from_bits(network))
-        }
-        address @ IpAddr::V4(_) => address,
     }
 }
 

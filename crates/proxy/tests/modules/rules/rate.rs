@@ -43,6 +43,8 @@ fn response(fields: &str) -> String {
 /// A client that is sent content, and how much it got.
 struct Reader {
     client: RawClient,
+    /// Of all of it.
+    length: usize,
     got: usize,
 }
 
@@ -51,7 +53,11 @@ impl Reader {
     fn asking(setup: &Setup, path: &str, address: u8) -> Self {
         let mut client = setup.proxy.client_at(Ipv4Addr::new(127, 0, 0, address));
         client.send(setup.get(path));
-        Self { client, got: 0 }
+        Self {
+            client,
+            length: LENGTH,
+            got: 0,
+        }
     }
 
     /// The first reader of what is forwarded and answered with these fields, as it has its head.
@@ -78,7 +84,7 @@ impl Reader {
     }
 
     fn read_rest(mut self) {
-        let rest = self.client.read_exactly(LENGTH - self.got);
+        let rest = self.client.read_exactly(self.length - self.got);
         assert!(rest.iter().all(|byte| *byte == b'a'));
     }
 }
@@ -101,7 +107,11 @@ fn have(setup: &Setup, readers: &mut [&mut Reader], ms: usize) {
         if turns > 3 {
             return;
         }
-        assert!(Instant::now() < until, "{got} of {expected} after {ms} ms");
+        assert!(
+            Instant::now() < until,
+            "{got} of {expected} after {ms} ms: {:?}",
+            readers.iter().map(|reader| reader.got).collect::<Vec<_>>()
+        );
         setup.proxy.turn();
     }
 }
@@ -205,54 +215,161 @@ fn limited_client_holds_back_no_other_client_and_no_other_rule() {
 /// Content of a response that its readers keep in memory.
 const PINNED: usize = 1 << 20;
 
-/// What is sent slowly stays in memory until it is sent, and only a quarter of the memory may be
-/// kept so.
-#[test]
-fn clients_that_are_held_back_keep_no_new_response_from_being_stored() {
-    let rules = r#"[{"client": ["127.0.0.9"], "rate": "off"}, {"rate": "1KiB/s"}]"#;
+/// With little memory, in which responses of that size are.
+fn setup_with_little_memory(rate: &str) -> Setup {
+    let rules = format!(r#"[{{"client": ["127.0.0.9"], "rate": "off"}}, {{"rate": "{rate}"}}]"#);
     let setup = Setup::gateway_with(|config| {
-        ruled(rules)(config);
+        ruled(&rules)(config);
         config.cache.memory = "16MiB".parse().expect("a size");
         // so large that the memory is not divided
         config.cache.largest_response = "6MiB".parse().expect("a size");
     });
+    setup.proxy.clock.advance_ms(10_000);
+    setup
+}
+
+/// A response of that size. One of `/tagged` can be fetched in parts.
+fn large(path: &str) -> String {
     let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nConnection: close\r\n";
     let content = "a".repeat(PINNED);
-    let response = format!("{head}Content-Length: {PINNED}\r\n\r\n{content}");
-    let get = |path: &str, is_hit: bool| {
-        let mut reader = Reader::asking(&setup, path, 9);
-        let sending = (!is_hit).then(|| {
-            let mut hop = setup.origin.accept();
-            hop.read_head();
-            hop.sending(response.clone())
-        });
-        reader.head(is_hit);
-        assert_eq!(reader.client.read_exactly(PINNED).len(), PINNED, "{path}");
-        drop(sending.map(|sending| sending.join().expect("sent")));
+    let tag = match path.starts_with("/tagged") {
+        true => "ETag: \"a\"\r\n",
+        false => "",
     };
+    format!("{head}{tag}Content-Length: {PINNED}\r\n\r\n{content}")
+}
+
+/// A client without a limit gets one.
+fn get_large(setup: &Setup, path: &str, is_hit: bool) {
+    let mut reader = Reader::asking(setup, path, 9);
+    let sending = (!is_hit).then(|| {
+        let mut hop = setup.origin.accept();
+        hop.read_head();
+        hop.sending(large(path))
+    });
+    reader.head(is_hit);
+    assert_eq!(reader.client.read_exactly(PINNED).len(), PINNED, "{path}");
+    drop(sending.map(|sending| sending.join().expect("sent")));
+}
+
+/// A client at this address has the head of one that is stored.
+fn reading_large(setup: &Setup, path: &str, address: u8) -> Reader {
+    let mut reader = Reader::asking(setup, path, address);
+    reader.length = PINNED;
+    reader.head(true);
+    reader
+}
+
+/// What is sent slowly is kept in memory until it is sent, in a quarter of the memory at most.
+#[test]
+fn clients_that_are_held_back_keep_no_new_response_from_being_stored() {
+    let setup = setup_with_little_memory("1KiB/s");
     for number in 0..12 {
-        get(&format!("/{number}"), false);
+        get_large(&setup, &format!("/{number}"), false);
     }
     let mut held_back = Vec::new();
     for number in 0..12 {
-        let mut reader = Reader::asking(&setup, &format!("/{number}"), 10 + number);
-        reader.head(true);
-        if held_back.len() < 3 {
-            held_back.push(reader);
-        } else {
-            assert_eq!(reader.client.read_exactly(PINNED).len(), PINNED);
-        }
+        let mut reader = reading_large(&setup, &format!("/{number}"), 10 + number);
+        // by then it is known whether it is kept
+        reader.got += reader.client.read_exactly(1).len();
+        held_back.push(reader);
     }
-    assert_eq!(setup.proxy.count(Metric::RuleUnlimited), 9);
+    setup.proxy.wait_for(Metric::RuleNotKept, 9);
     for number in 0..12 {
         let path = format!("/new/{number}");
-        get(&path, false);
-        get(&path, true);
+        get_large(&setup, &path, false);
+        get_large(&setup, &path, true);
     }
-    for reader in &mut held_back {
+    for reader in &mut held_back[..3] {
         reader.read_available();
         assert!(reader.got < PINNED / 2, "{}", reader.got);
     }
+    assert_eq!(setup.proxy.count(Metric::RuleUnlimited), 0);
+}
+
+#[test]
+fn client_with_many_slow_responses_lifts_no_rate_and_takes_no_memory_of_others() {
+    let setup = setup_with_little_memory("40KiB/s");
+    for number in 0..8 {
+        get_large(&setup, &format!("/{number}"), false);
+    }
+    let mut many: Vec<Reader> = (0..6)
+        .map(|number| reading_large(&setup, &format!("/{number}"), 10))
+        .collect();
+    setup.proxy.wait_for(Metric::RuleNotKept, 5);
+    let mut others =
+        [11, 12].map(|address| reading_large(&setup, &format!("/{}", address - 5), address));
+    for ms in (0..=1000).step_by(200) {
+        if ms > 0 {
+            setup.proxy.clock.advance_ms(200);
+        }
+        have(&setup, &mut many.iter_mut().collect::<Vec<_>>(), ms);
+        for other in &mut others {
+            have(&setup, &mut [other], ms);
+        }
+    }
+    assert_eq!(setup.proxy.count(Metric::RuleNotKept), 5);
+    assert_eq!(setup.proxy.count(Metric::RuleUnlimited), 0);
+}
+
+#[test]
+fn response_that_is_evicted_while_it_is_sent_slowly_is_fetched_to_its_end() {
+    let setup = setup_with_little_memory("40KiB/s");
+    get_large(&setup, "/kept", false);
+    get_large(&setup, "/tagged", false);
+    let kept = reading_large(&setup, "/kept", 10);
+    let evicted = reading_large(&setup, "/tagged", 10);
+    setup.proxy.wait_for(Metric::RuleNotKept, 1);
+    let mut number = 0;
+    let mut hop = loop {
+        if setup.origin.is_touched() {
+            break setup.origin.accept();
+        }
+        assert!(number < 100, "it is not evicted");
+        get_large(&setup, &format!("/new/{number}"), false);
+        number += 1;
+        setup.proxy.turn();
+    };
+    let head = hop.read_head();
+    assert!(
+        head.start_line().starts_with("GET /tagged "),
+        "{}",
+        head.start_line()
+    );
+    assert_eq!(head.field("if-range"), Some("\"a\""));
+    let range = head.field("range").expect("a range");
+    let from = range
+        .strip_prefix("bytes=")
+        .and_then(|range| range.split('-').next());
+    let from: usize = from.and_then(|from| from.parse().ok()).expect("a number");
+    let rest = PINNED - from;
+    let last = PINNED - 1;
+    let sending = hop.sending(format!(
+        "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nConnection: close\r\n\
+         Content-Range: bytes {from}-{last}/{PINNED}\r\nContent-Length: {rest}\r\n\r\n{}",
+        "a".repeat(rest)
+    ));
+    have_all(&setup, vec![kept, evicted]);
+    drop(sending.join().expect("sent"));
+    assert_eq!(setup.proxy.count(Metric::RuleUnlimited), 0);
+}
+
+#[test]
+fn response_of_a_client_that_has_its_share_of_memory_passes_at_its_rate() {
+    let setup = setup_with_little_memory("40KiB/s");
+    get_large(&setup, "/kept", false);
+    let kept = reading_large(&setup, "/kept", 10);
+    let mut passing = Reader::asking(&setup, "/passing", 10);
+    passing.length = PINNED;
+    let mut hop = setup.origin.accept();
+    hop.read_head();
+    let sending = hop.sending(large("/passing"));
+    passing.head(false);
+    have_all(&setup, vec![kept, passing]);
+    drop(sending.join().expect("sent"));
+    assert_eq!(setup.proxy.count(Metric::RuleNotKept), 1);
+    assert_eq!(setup.proxy.count(Metric::RuleUnlimited), 0);
+    get_large(&setup, "/passing", false);
 }
 
 #[test]
