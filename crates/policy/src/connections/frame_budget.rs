@@ -1,0 +1,199 @@
+//! How many frames of HTTP/2 a client may have handled that carry no request and no content
+//! (RFC 9113 §10.5): each costs it a few bytes, and the receiver more.
+//!
+//! Each kind has a bucket of its own. A client that empties one is an attacker or broken: its
+//! connection ends with `ENHANCE_YOUR_CALM`.
+
+use crate::now::Tick;
+
+/// Streams that may be reset at once, by either side, and each second after that: a browser that
+/// leaves a page resets some dozens. By the client it is Rapid Reset (CVE-2023-44487), by the
+/// server, for errors that the client provokes, MadeYouReset (CVE-2025-8671).
+const RESETS: Rate = Rate {
+    at_once: 200,
+    each_s: 30,
+};
+
+/// PING, SETTINGS, PRIORITY, CONTINUATION, GOAWAY, DATA without content that ends nothing, and
+/// frames of unknown types: programs send one of them a second, or a few with a request.
+const CONTROL: Rate = Rate {
+    at_once: 1000,
+    each_s: 100,
+};
+
+/// `WINDOW_UPDATE` beyond those that requests and content bring about.
+const WINDOW_UPDATES: Rate = Rate {
+    at_once: 1000,
+    each_s: 100,
+};
+
+/// `WINDOW_UPDATE` frames that a request brings about, and that a DATA frame does which was sent:
+/// one for the stream and one for the connection, and as many for a client with a small window.
+const UPDATES_EACH: u32 = 4;
+
+/// What a frame is to the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameKind {
+    /// `RST_STREAM`, of either side.
+    Reset,
+    /// Of the client: a frame that carries no request and no content.
+    Control,
+    /// Of the client.
+    WindowUpdate,
+    /// Of the client: HEADERS.
+    Request,
+    /// To the client: DATA.
+    SentContent,
+}
+
+/// What there was too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flood {
+    /// Streams that were reset.
+    Resets,
+    /// Frames that carry no request and no content.
+    Control,
+    /// `WINDOW_UPDATE` frames.
+    WindowUpdates,
+}
+
+/// The budget of one connection.
+#[derive(Clone, Debug)]
+pub struct FrameBudget {
+    resets: Bucket,
+    control: Bucket,
+    window_updates: Bucket,
+}
+
+impl FrameBudget {
+    /// That of a connection which begins now.
+    #[must_use]
+    pub const fn new(now: Tick) -> Self {
+        Self {
+            resets: Bucket::full(RESETS, now),
+            control: Bucket::full(CONTROL, now),
+            window_updates: Bucket::full(WINDOW_UPDATES, now),
+        }
+    }
+
+    /// Notes a frame.
+    ///
+    /// # Errors
+    ///
+    /// It is one too many.
+    pub fn note(&mut self, now: Tick, frame: FrameKind) -> Result<(), Flood> {
+        match frame {
+            FrameKind::Reset => self.resets.take(now).ok_or(Flood::Resets),
+            FrameKind::Control => self.control.take(now).ok_or(Flood::Control),
+            FrameKind::WindowUpdate => {
+                let taken = self.window_updates.take(now);
+                taken.ok_or(Flood::WindowUpdates)
+            }
+            FrameKind::Request | FrameKind::SentContent => {
+                self.window_updates.give(UPDATES_EACH);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// So many at once, and so many more each second.
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    at_once: u32,
+    each_s: u32,
+}
+
+/// What is left of a rate.
+#[derive(Clone, Debug)]
+struct Bucket {
+    rate: Rate,
+    /// Thousandths.
+    left: u64,
+    filled: Tick,
+}
+
+impl Bucket {
+    const fn full(rate: Rate, now: Tick) -> Self {
+        Self {
+            rate,
+            left: rate.at_once as u64 * 1000,
+            filled: now,
+        }
+    }
+
+    fn take(&mut self, now: Tick) -> Option<()> {
+        let full = u64::from(self.rate.at_once) * 1000;
+        let passed_ms = now.ms_since(self.filled);
+        let more = passed_ms.saturating_mul(u64::from(self.rate.each_s));
+        // what was given beyond a full bucket stays
+        if self.left < full {
+            self.left = self.left.saturating_add(more).min(full);
+        }
+        self.filled = self.filled.max(now);
+        self.left = self.left.checked_sub(1000)?;
+        Some(())
+    }
+
+    /// Adds some, to twice a full bucket.
+    fn give(&mut self, count: u32) {
+        let most = u64::from(self.rate.at_once) * 2000;
+        let more = u64::from(count) * 1000;
+        self.left = self.left.saturating_add(more).min(most.max(self.left));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(budget: &mut FrameBudget, now: Tick, frame: FrameKind, most: u32) -> u32 {
+        let counted = (0..most).take_while(|_| budget.note(now, frame).is_ok());
+        u32::try_from(counted.count()).unwrap_or(u32::MAX)
+    }
+
+    #[test]
+    fn resets_are_200_at_once_and_30_a_second() {
+        let mut budget = FrameBudget::new(Tick(5));
+        assert_eq!(times(&mut budget, Tick(5), FrameKind::Reset, 1000), 200);
+        assert_eq!(budget.note(Tick(5), FrameKind::Reset), Err(Flood::Resets));
+        assert_eq!(times(&mut budget, Tick(1005), FrameKind::Reset, 1000), 30);
+        let hour = Tick(3_600_000);
+        assert_eq!(times(&mut budget, hour, FrameKind::Reset, 1000), 200);
+        assert_eq!(budget.note(hour, FrameKind::Control), Ok(()));
+    }
+
+    #[test]
+    fn kinds_have_budgets_of_their_own() {
+        let mut budget = FrameBudget::new(Tick(0));
+        assert_eq!(times(&mut budget, Tick(0), FrameKind::Control, 5000), 1000);
+        let flood = budget.note(Tick(0), FrameKind::Control);
+        assert_eq!(flood, Err(Flood::Control));
+        assert_eq!(times(&mut budget, Tick(0), FrameKind::Reset, 5000), 200);
+    }
+
+    #[test]
+    fn window_updates_grow_with_requests_and_content() {
+        let mut budget = FrameBudget::new(Tick(0));
+        let updates = FrameKind::WindowUpdate;
+        for _ in 0..100_000 {
+            assert_eq!(budget.note(Tick(0), FrameKind::SentContent), Ok(()));
+            assert_eq!(times(&mut budget, Tick(0), updates, 4), 4);
+        }
+        assert_eq!(times(&mut budget, Tick(0), updates, 5000), 1000);
+        assert_eq!(budget.note(Tick(0), updates), Err(Flood::WindowUpdates));
+        // what content brings about is bounded, too
+        for _ in 0..100_000 {
+            assert_eq!(budget.note(Tick(0), FrameKind::Request), Ok(()));
+        }
+        assert_eq!(times(&mut budget, Tick(0), updates, 5000), 2000);
+    }
+
+    #[test]
+    fn clock_that_steps_back_refills_nothing() {
+        let mut budget = FrameBudget::new(Tick(1000));
+        assert_eq!(times(&mut budget, Tick(1000), FrameKind::Reset, 1000), 200);
+        assert_eq!(times(&mut budget, Tick(0), FrameKind::Reset, 1000), 0);
+        assert_eq!(times(&mut budget, Tick(1000), FrameKind::Reset, 1000), 0);
+    }
+}
