@@ -194,6 +194,7 @@ fn listeners(config: &Config, flags: &ServeFlags) -> Result<Option<Vec<Listener>
             mode: mode.into(),
             name: before.get(index).and_then(|it| it.name.clone()),
             tls: None,
+            http2: None,
         };
         Some(addresses.iter().enumerate().map(listener).collect())
     };

@@ -465,6 +465,38 @@ labels! {
         Often = "often",
     }
 
+    /// Why a client connection of HTTP/2 ended.
+    Http2End {
+        /// The client has closed or broken it, or this side has for an error in its frames.
+        Client = "client",
+        /// No request was under way for as long as is allowed.
+        Idle = "idle",
+        /// The process is shutting down, or a reload has closed the listener.
+        Drained = "drained",
+        /// It did not begin as HTTP/2 has it, in time.
+        Preface = "preface",
+        /// The head of a request was not whole in time.
+        Head = "head",
+        /// More streams were reset than are allowed: Rapid Reset, MadeYouReset.
+        Resets = "resets",
+        /// The client has sent more frames without request or content than are allowed.
+        Control = "control",
+        /// The client has opened windows more often than is allowed.
+        WindowUpdates = "window-updates",
+    }
+
+    /// Why a stream of HTTP/2 was reset before or in place of a response.
+    Http2Reset {
+        /// The request was malformed (RFC 9113 §8.1.1).
+        Malformed = "malformed",
+        /// Heads of as many bytes were under way on the connection as are allowed.
+        Heads = "heads",
+        /// It was a CONNECT, which takes HTTP/1.1 here.
+        Connect = "connect",
+        /// The client kept the window of the stream closed for too long.
+        Window = "window",
+    }
+
     /// How the TLS handshake with a client ended.
     TlsHandshakeEnd {
         /// With new keys, for which the server has signed.

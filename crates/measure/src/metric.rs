@@ -6,9 +6,9 @@
 
 use crate::label::{
     Aborted, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome,
-    Joined, Label, LoginOutcome, Lost, ModuleFault, ModuleRequestEnd, NotStored, OpenReason,
-    PeerRefusal, ReloadOutcome, RequestPhase, Reuse, RouteChoice, RuleDeviation, StatusClass,
-    Supply, TlsHandshakeEnd, Unrecorded, Verdict, WaitEnd, WaitReason,
+    Http2End, Http2Reset, Joined, Label, LoginOutcome, Lost, ModuleFault, ModuleRequestEnd,
+    NotStored, OpenReason, PeerRefusal, ReloadOutcome, RequestPhase, Reuse, RouteChoice,
+    RuleDeviation, StatusClass, Supply, TlsHandshakeEnd, Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -145,6 +145,10 @@ table! {
     /// TLS handshakes with clients, by how they ended; those of connections that carry requests
     /// then are `full` and `resumed`.
     TlsHandshakes(end: TlsHandshakeEnd), Counter, "weir_tls_handshakes_total", "handshakes";
+    /// Client connections that HTTP/2 was spoken on, by why they ended.
+    Http2Connections(end: Http2End), Counter, "weir_http2_connections_total", "connections";
+    /// Streams of HTTP/2 that were reset before or in place of a response, by the cause.
+    Http2Resets(cause: Http2Reset), Counter, "weir_http2_resets_total", "streams";
     /// Requests that were the first on their client connection: as many connections carried any
     /// request at all.
     FirstRequests, Counter, "weir_client_first_requests_total", "requests";

@@ -19,8 +19,8 @@
 //!
 //! Deliberately absent: caching, routes and settings, and what the fields of a message mean. A
 //! program makes [`ConnectionRules`] and [`NetworkSettings`] from its own settings, and learns of
-//! the health of next hops by a [`ConnectObserver`]. TLS toward next hops and HTTP/2 are not here
-//! yet.
+//! the health of next hops by a [`ConnectObserver`]. TLS and HTTP/2 toward next hops are not
+//! here yet.
 //!
 //! The example `relay` is a whole program: it accepts connections and relays their bytes to another
 //! address.

@@ -6,7 +6,8 @@
 //! when one's own has none).
 //!
 //! Deliberately absent: any decision about caching, routing or retrying, which are values in
-//! `weir_policy`; TLS and HTTP/2; reading configuration files, which is `weir_cli`'s.
+//! `weir_policy`; TLS and the frames of HTTP/2, which are `weir_net`'s; reading configuration
+//! files, which is `weir_cli`'s.
 //!
 //! A request's way: `weir_net::workers` → `client::connection` → `request::judge` → `client::fast`
 //! (answered from memory) or `exchange::state` → `exchange::forward` → `exchange::download` →

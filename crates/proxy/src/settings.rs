@@ -111,7 +111,7 @@ pub(crate) struct Settings {
     /// What each field line for Cache-Status begins with.
     pub(crate) cache_status_start: Box<[u8]>,
     /// Whole field line for Via on what we forward.
-    via_lines: [String; 2],
+    via_lines: [String; 3],
     /// The comment in it, which distinguishes this process from another Weir of the same name.
     pub(crate) instance: String,
 }
@@ -170,7 +170,7 @@ impl Settings {
             abort: compile_abort(&config.fetch, config.fetch.abort),
             read_ahead: config.fetch.read_ahead.0,
             read_aheads: read_aheads_of(&config),
-            via_lines: ["1.0", "1.1"]
+            via_lines: ["1.0", "1.1", "2.0"]
                 .map(|version| format!("Via: {version} {} ({instance})\r\n", config.cache.name)),
             instance: instance.to_owned(),
             config,
@@ -347,6 +347,11 @@ impl Settings {
     /// Whole field line for Via on a message that was received in `version` (RFC 9110 §7.6.3).
     pub(crate) fn via_line(&self, version: Version) -> &[u8] {
         self.via_lines[usize::from(version == Version::Http11)].as_bytes()
+    }
+
+    /// The same on a message that was received in HTTP/2.
+    pub(crate) fn via_line_of_http2(&self) -> &[u8] {
+        self.via_lines[2].as_bytes()
     }
 
     /// The name of the targeted field that decided, if one did, on a listener of either mode.

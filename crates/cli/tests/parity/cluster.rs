@@ -252,12 +252,14 @@ impl LiveNode {
                     mode: Mode::Gateway.into(),
                     name: None,
                     tls: None,
+                    http2: None,
                 },
                 Listener {
                     address: any,
                     mode: ListenerKind::Peer,
                     name: None,
                     tls: None,
+                    http2: None,
                 },
             ],
             routes: vec![Route {

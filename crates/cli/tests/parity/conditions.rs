@@ -65,6 +65,7 @@ impl Conditions {
                 mode: Mode::Forward.into(),
                 name: None,
                 tls: None,
+                http2: None,
             }],
             ..Config::default()
         };

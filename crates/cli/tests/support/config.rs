@@ -81,6 +81,13 @@ impl Config {
         self
     }
 
+    /// Adds lines to the table of the last listener.
+    pub(crate) fn of_listener(mut self, lines: &str) -> Self {
+        let (_, _, text) = self.listeners.last_mut().expect("a listener");
+        *text = format!("{text}{lines}\n");
+        self
+    }
+
     /// Adds a route; `of` are its `host` and `path` lines in TOML.
     pub(crate) fn route(mut self, of: &str, next_hops: &[&str]) -> Self {
         self.routes

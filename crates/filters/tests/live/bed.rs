@@ -67,6 +67,7 @@ impl Bed {
                 mode: Mode::Gateway.into(),
                 name: None,
                 tls: None,
+                http2: None,
             }],
             routes: vec![Route {
                 next_hops: vec![

@@ -42,6 +42,8 @@ fn every_label_round_trips_through_its_word_and_index() {
     check::<ModuleFault>();
     check::<ModuleRequestEnd>();
     check::<LoginOutcome>();
+    check::<Http2End>();
+    check::<Http2Reset>();
     check::<TlsHandshakeEnd>();
     check::<ReloadOutcome>();
 }

@@ -1,6 +1,8 @@
 //! The connection of a client: TCP, in clear or under TLS.
 
 use crate::tls::TlsStream;
+use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -129,14 +131,19 @@ impl ClientSocket {
         }
     }
 
-    /// Says that nothing more follows, and closes the sending side.
+    /// Says that nothing more follows, and closes the sending side. Beside reads: it takes no more
+    /// than a shared reference.
     ///
     /// # Errors
     ///
     /// The connection is broken.
-    pub fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub fn poll_close(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Clear(socket) => Pin::new(socket).poll_shutdown(cx),
+            Self::Clear(socket) => match shutdown(socket, Shutdown::Write) {
+                // the other side has closed it before
+                Err(Errno::NOTCONN) => Poll::Ready(Ok(())),
+                closed => Poll::Ready(closed.map_err(Into::into)),
+            },
             Self::Tls(stream) => stream.poll_shutdown(cx),
         }
     }

@@ -1,6 +1,7 @@
 //! One request of a client, and the response to it.
 
 use super::http1::{Http1Content, Http1Response};
+use super::http2::Http2Stream;
 use super::next_hop_stream::NextHopStream;
 use super::request_content::{self, RequestContent};
 use super::response_sender::ResponseSender;
@@ -75,6 +76,25 @@ impl<'c> ClientStream<'c> {
         }
     }
 
+    /// A stream of HTTP/2. Its request has content of `length`; of its trailer section the limits
+    /// and the fields that are left out.
+    #[must_use]
+    pub fn http2(
+        stream: Http2Stream,
+        length: BodyLength,
+        trailers: (HeadLimits, NamedFields),
+        deadline: &'c mut Deadline,
+        next_hops: &'c Cell<DistinctPeers>,
+    ) -> Self {
+        let (content, response) = stream.split(length, trailers);
+        Self {
+            content: RequestContent::http2(content),
+            response: ResponseSender::http2(response),
+            deadline,
+            next_hops,
+        }
+    }
+
     /// A stream of the test double.
     #[cfg(feature = "multiplexed-double")]
     #[must_use]
@@ -116,12 +136,13 @@ impl<'c> ClientStream<'c> {
         idle_limit: Duration,
         drain: impl Future<Output = ()>,
     ) -> TunnelReport {
+        let unsupported = |side| TunnelReport {
+            to_client_bytes: 0,
+            to_next_hop_bytes: 0,
+            end: TunnelEnd::Error(side, io::ErrorKind::Unsupported),
+        };
         let Some(next_hop) = next_hop.tunnel_end() else {
-            return TunnelReport {
-                to_client_bytes: 0,
-                to_next_hop_bytes: 0,
-                end: TunnelEnd::Error(Side::NextHop, io::ErrorKind::Unsupported),
-            };
+            return unsupported(Side::NextHop);
         };
         match &mut self.content.kind {
             request_content::Kind::Http1(content) => {
@@ -136,6 +157,8 @@ impl<'c> ClientStream<'c> {
                 )
                 .await
             }
+            // such requests are refused where they come in
+            request_content::Kind::Http2(_) => unsupported(Side::Client),
             #[cfg(feature = "multiplexed-double")]
             request_content::Kind::Double(content) => {
                 content

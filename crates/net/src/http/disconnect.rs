@@ -2,8 +2,10 @@
 
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleResponse;
+use super::http2::Http2Disconnect;
 use crate::client::{ClientDisconnect, DisconnectCause, disconnected};
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::Interest;
@@ -14,6 +16,8 @@ use tokio::net::TcpStream;
 pub enum DisconnectSource<'c> {
     /// The connection, which the stream has for itself.
     Http1(&'c TcpStream),
+    /// A stream of HTTP/2.
+    Http2(Http2Disconnect),
     /// A stream of the test double.
     #[cfg(feature = "multiplexed-double")]
     Double(DoubleResponse),
@@ -26,9 +30,10 @@ impl DisconnectSource<'_> {
         match self {
             // an error of the reactor is the end of the runtime, and of this task
             Self::Http1(socket) => drop(socket.ready(Interest::ERROR).await),
+            Self::Http2(stream) => poll_fn(|cx| stream.poll(cx)).await,
             #[cfg(feature = "multiplexed-double")]
             Self::Double(response) => {
-                std::future::poll_fn(|cx| response.poll_disconnect(cx)).await;
+                poll_fn(|cx| response.poll_disconnect(cx)).await;
             }
         }
     }
@@ -38,6 +43,10 @@ impl DisconnectSource<'_> {
     pub async fn disconnected(&self, half_closed: Duration, moved: &Cell<u64>) -> DisconnectCause {
         match self {
             Self::Http1(socket) => disconnected(socket, half_closed, moved).await,
+            Self::Http2(_) => {
+                self.reset().await;
+                DisconnectCause::Reset
+            }
             #[cfg(feature = "multiplexed-double")]
             Self::Double(_) => {
                 self.reset().await;
@@ -65,6 +74,7 @@ impl<'c> Disconnect<'c> {
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &self.source {
             DisconnectSource::Http1(socket) => self.presence.poll(socket, cx),
+            DisconnectSource::Http2(stream) => stream.poll(cx),
             #[cfg(feature = "multiplexed-double")]
             DisconnectSource::Double(response) => response.poll_disconnect(cx),
         }

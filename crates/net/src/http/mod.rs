@@ -8,12 +8,12 @@
 //! A [`NextHopStream`] is the same toward a next hop: it sends the request, and receives the
 //! response.
 //!
-//! HTTP/1.1 over plain TCP is the only kind outside tests: a stream borrows its connection, which
-//! carries one at a time. Kinds are variants of an enum, so that calls are static. With the feature
-//! `multiplexed-double` there is a second kind, whose streams share a connection and have windows
-//! of their own: the test double of HTTP/2.
+//! Kinds are variants of an enum, so that calls are static. A stream of HTTP/1.1 borrows its
+//! connection, which carries one at a time; those of HTTP/2 share one (`http2`), toward clients
+//! alone. With the feature `multiplexed-double` there is a third kind, a test double whose windows
+//! and resets a test decides.
 
-/// Calls a method of the kind that a half of a stream is of.
+/// Calls a method of the kind that a half of a stream toward a next hop is of.
 macro_rules! of_kind {
     ($half:ident, $kind:ident => $call:expr) => {
         of_kind!(Self of $half, $kind => $call)
@@ -27,14 +27,27 @@ macro_rules! of_kind {
     };
 }
 
+/// The same of a half of a stream toward a client.
+macro_rules! of_client_kind {
+    ($half:expr, $kind:ident => $call:expr) => {
+        match $half {
+            Kind::Http1($kind) => $call,
+            Kind::Http2($kind) => $call,
+            #[cfg(feature = "multiplexed-double")]
+            Kind::Double($kind) => $call,
+        }
+    };
+}
+
 mod client_stream;
 mod content_form;
-mod content_read;
+
 mod disconnect;
 #[cfg(feature = "multiplexed-double")]
 pub mod double;
 mod governor;
 mod http1;
+mod http2;
 mod next_hop_facts;
 mod next_hop_stream;
 mod received_content;
@@ -46,13 +59,16 @@ mod response_sender;
 
 pub use client_stream::{ClientStream, Http1Client};
 pub use content_form::ContentForm;
-pub use content_read::{ContentCut, ContentEnd, ContentRead};
 pub use disconnect::{Disconnect, DisconnectSource};
 pub use governor::Governor;
 pub use http1::write_connection;
+pub use http2::{
+    HTTP2_PREFACE, Http2Accepted, Http2Connection, Http2Disconnect, Http2Form, Http2Notices,
+    Http2Rules, Http2Stream,
+};
 pub use next_hop_facts::NextHopFacts;
 pub use next_hop_stream::NextHopStream;
-pub use received_content::{ContentError, ReceivedContent};
+pub use received_content::{ContentCut, ContentEnd, ContentError, ContentRead, ReceivedContent};
 pub use received_head::{AcceptedHead, BufferedContent, FormerHead, ReceivedBytes, ReceivedHead};
 pub use request_content::RequestContent;
 pub use request_sender::RequestSender;

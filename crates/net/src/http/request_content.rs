@@ -3,6 +3,7 @@
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleContent;
 use super::http1::Http1Content;
+use super::http2::Http2Content;
 use super::received_content::{ContentError, ReceivedContent};
 use crate::filter::{ContentFilter, RequestFilter};
 use std::task::{Context, Poll, ready};
@@ -17,6 +18,8 @@ pub struct RequestContent<'c> {
 pub(super) enum Kind<'c> {
     /// On an HTTP/1.1 connection.
     Http1(Http1Content<'c>),
+    /// On a stream of HTTP/2.
+    Http2(Box<Http2Content>),
     /// Of the test double.
     #[cfg(feature = "multiplexed-double")]
     Double(DoubleContent),
@@ -26,6 +29,13 @@ impl<'c> RequestContent<'c> {
     pub(super) const fn http1(content: Http1Content<'c>) -> Self {
         Self {
             kind: Kind::Http1(content),
+            filter: None,
+        }
+    }
+
+    pub(super) fn http2(content: Http2Content) -> Self {
+        Self {
+            kind: Kind::Http2(Box::new(content)),
             filter: None,
         }
     }
@@ -48,7 +58,7 @@ impl<'c> RequestContent<'c> {
     /// How long it is as the client sends it, and how it is framed on HTTP/1.1.
     #[must_use]
     pub fn length(&self) -> BodyLength {
-        of_kind!(Kind of &self.kind, content => content.length())
+        of_client_kind!(&self.kind, content => content.length())
     }
 
     /// Checks the content received with the request head, and keeps it: so nothing of a request
@@ -58,7 +68,7 @@ impl<'c> RequestContent<'c> {
     ///
     /// Its framing is not valid.
     pub fn check_received(&self) -> Result<(), BodyError> {
-        of_kind!(Kind of &self.kind, content => content.check_received())
+        of_client_kind!(&self.kind, content => content.check_received())
     }
 
     /// Drops unused content, so that the connection can carry another request: receives at most
@@ -72,6 +82,7 @@ impl<'c> RequestContent<'c> {
     ) -> Poll<bool> {
         match &mut self.kind {
             Kind::Http1(content) => content.poll_settle(cx, scratch, left),
+            Kind::Http2(_) => Poll::Ready(true),
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => Poll::Ready(true),
         }
@@ -91,7 +102,7 @@ impl<'c> RequestContent<'c> {
     ) -> Poll<Result<ReceivedContent, ContentError>> {
         match &mut self.filter {
             None => {
-                of_kind!(Kind of &mut self.kind, content => content.poll_receive(cx, scratch, into))
+                of_client_kind!(&mut self.kind, content => content.poll_receive(cx, scratch, into))
             }
             Some(filter) => self.kind.poll_filtered(filter, cx, scratch, into),
         }
@@ -102,7 +113,7 @@ impl<'c> RequestContent<'c> {
     /// takes is used.
     pub fn consumed(&mut self, bytes: usize) {
         if self.filter.is_none() {
-            of_kind!(Kind of &mut self.kind, content => content.consumed(bytes));
+            of_client_kind!(&mut self.kind, content => content.consumed(bytes));
         }
     }
 
@@ -110,7 +121,7 @@ impl<'c> RequestContent<'c> {
     #[must_use]
     pub fn trailers(&self) -> &[u8] {
         match self.filter {
-            None => of_kind!(Kind of &self.kind, content => content.trailers()),
+            None => of_client_kind!(&self.kind, content => content.trailers()),
             Some(_) => &[],
         }
     }
@@ -118,31 +129,31 @@ impl<'c> RequestContent<'c> {
     /// Whether some of it was received.
     #[must_use]
     pub fn is_begun(&self) -> bool {
-        of_kind!(Kind of &self.kind, content => content.is_begun())
+        of_client_kind!(&self.kind, content => content.is_begun())
     }
 
     /// Whether all of it was received, or there is none.
     #[must_use]
     pub fn is_ended(&self) -> bool {
-        of_kind!(Kind of &self.kind, content => content.is_ended())
+        of_client_kind!(&self.kind, content => content.is_ended())
     }
 
     /// Bytes that were read from the connection for it.
     #[must_use]
     pub fn read_bytes(&self) -> u64 {
-        of_kind!(Kind of &self.kind, content => content.read_bytes())
+        of_client_kind!(&self.kind, content => content.read_bytes())
     }
 
     /// Bytes of it that were received, with framing.
     #[must_use]
     pub fn received_bytes(&self) -> u64 {
-        of_kind!(Kind of &self.kind, content => content.received_bytes())
+        of_client_kind!(&self.kind, content => content.received_bytes())
     }
 
     /// Bytes of it that were received, without framing.
     #[must_use]
     pub fn content_bytes(&self) -> u64 {
-        of_kind!(Kind of &self.kind, content => content.content_bytes())
+        of_client_kind!(&self.kind, content => content.content_bytes())
     }
 }
 
@@ -156,13 +167,13 @@ impl Kind<'_> {
         into: &mut Vec<u8>,
     ) -> Poll<Result<ReceivedContent, ContentError>> {
         let put = ready!(filter.poll_put(cx, into))?;
-        of_kind!(Kind of &mut *self, content => content.consumed(put.used));
+        of_client_kind!(&mut *self, content => content.consumed(put.used));
         if let Some(received) = put.received {
             return Poll::Ready(Ok(received));
         }
         let receiving = filter.received();
         let received =
-            of_kind!(Kind of self, content => content.poll_receive(cx, scratch, receiving));
+            of_client_kind!(self, content => content.poll_receive(cx, scratch, receiving));
         filter.note(ready!(received)?);
         // the content that came is put out at the next call
         Poll::Ready(Ok(ReceivedContent::More))

@@ -1,9 +1,9 @@
 //! A response as it is received from the next hop.
 
-use super::content_read::{ContentCut, ContentEnd, ContentRead};
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleExchange;
 use super::http1::Http1Reception;
+use super::received_content::{ContentCut, ContentEnd, ContentRead};
 use super::received_head::{AcceptedHead, ReceivedBytes};
 use crate::filter::ContentFilter;
 use crate::filter::ReceivedFilter;

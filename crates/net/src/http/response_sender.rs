@@ -5,6 +5,7 @@ use super::disconnect::{Disconnect, DisconnectSource};
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleResponse;
 use super::http1::Http1Response;
+use super::http2::Http2Response;
 use crate::filter::{ContentFilter, SentFilter};
 use crate::flow::{Pacing, SendRate};
 use std::borrow::Cow;
@@ -30,6 +31,8 @@ pub type HopLines = Box<dyn Fn(&mut Vec<u8>)>;
 enum Kind<'c> {
     /// On an HTTP/1.1 connection.
     Http1(Http1Response<'c>),
+    /// On a stream of HTTP/2.
+    Http2(Box<Http2Response>),
     /// Of the test double.
     #[cfg(feature = "multiplexed-double")]
     Double(DoubleResponse),
@@ -39,6 +42,16 @@ impl<'c> ResponseSender<'c> {
     pub(super) const fn http1(response: Http1Response<'c>) -> Self {
         Self {
             kind: Kind::Http1(response),
+            filter: None,
+            hop_lines: None,
+            left_out: FieldNames::NONE,
+            pacing: Pacing::NONE,
+        }
+    }
+
+    pub(super) fn http2(response: Http2Response) -> Self {
+        Self {
+            kind: Kind::Http2(Box::new(response)),
             filter: None,
             hop_lines: None,
             left_out: FieldNames::NONE,
@@ -96,7 +109,7 @@ impl<'c> ResponseSender<'c> {
     /// them.
     pub fn push_interim(&mut self, head: &[u8]) {
         let head = &*self.kept(head);
-        of_kind!(Kind of &mut self.kind, response => response.push_interim(head));
+        of_client_kind!(&mut self.kind, response => response.push_interim(head));
     }
 
     /// Queues the final head: `head` is a status line and end-to-end fields, each with CRLF. The
@@ -105,7 +118,7 @@ impl<'c> ResponseSender<'c> {
         if let Some(lines) = &self.hop_lines {
             lines(&mut head);
         }
-        of_kind!(Kind of &mut self.kind, response => response.begin(head, content))
+        of_client_kind!(&mut self.kind, response => response.begin(head, content))
     }
 
     /// The lines of a section that are not left out.
@@ -138,7 +151,7 @@ impl<'c> ResponseSender<'c> {
         let pacing = &mut self.pacing;
         match &mut self.filter {
             None if pacing.is_unlimited() => {
-                of_kind!(Kind of &mut self.kind, response => response.poll_send(cx, content, end))
+                of_client_kind!(&mut self.kind, response => response.poll_send(cx, content, end))
             }
             None => self.kind.poll_send_paced(pacing, cx, content, end),
             Some(filter) => self
@@ -155,6 +168,7 @@ impl<'c> ResponseSender<'c> {
         }
         match &self.kind {
             Kind::Http1(response) => response.can_send_file(),
+            Kind::Http2(_) => false,
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => false,
         }
@@ -181,6 +195,7 @@ impl<'c> ResponseSender<'c> {
         let length = length.min(permit as u64);
         let sent = match &mut self.kind {
             Kind::Http1(response) => response.poll_send_file(cx, file, offset, length),
+            Kind::Http2(_) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
         };
@@ -193,20 +208,20 @@ impl<'c> ResponseSender<'c> {
     /// Bounds the bytes that are accepted and not yet sent to the client: the read-ahead on this
     /// side. `None`, the initial value: no bound but the kernel's.
     pub fn set_unsent_limit(&mut self, bytes: Option<u32>) {
-        of_kind!(Kind of &mut self.kind, response => response.set_unsent_limit(bytes));
+        of_client_kind!(&mut self.kind, response => response.set_unsent_limit(bytes));
     }
 
     /// The round trip to the client, microseconds; `None` if it is not known.
     #[must_use]
     pub fn round_trip_us(&self) -> Option<u32> {
-        of_kind!(Kind of &self.kind, response => response.round_trip_us())
+        of_client_kind!(&self.kind, response => response.round_trip_us())
     }
 
     /// Bytes that were taken and the client has not acknowledged, sent or not; `None` if that is
     /// not known.
     #[must_use]
     pub fn unacknowledged_bytes(&self) -> Option<u32> {
-        of_kind!(Kind of &self.kind, response => response.unacknowledged_bytes())
+        of_client_kind!(&self.kind, response => response.unacknowledged_bytes())
     }
 
     /// This is the last request of the client on the connection; the head says so, if it is not
@@ -214,6 +229,7 @@ impl<'c> ResponseSender<'c> {
     pub fn close_after(&mut self) {
         match &mut self.kind {
             Kind::Http1(response) => response.close_after(),
+            Kind::Http2(_) => {}
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => {}
         }
@@ -224,6 +240,7 @@ impl<'c> ResponseSender<'c> {
     pub fn is_persistent(&self) -> bool {
         match &self.kind {
             Kind::Http1(response) => response.is_persistent(),
+            Kind::Http2(_) => true,
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => true,
         }
@@ -234,26 +251,26 @@ impl<'c> ResponseSender<'c> {
     pub fn has_queued(&self) -> bool {
         let is_filtered = |filter: &SentFilter| !filter.is_empty();
         self.filter.as_deref().is_some_and(is_filtered)
-            || of_kind!(Kind of &self.kind, response => response.has_queued())
+            || of_client_kind!(&self.kind, response => response.has_queued())
     }
 
     /// Whether a final head was queued.
     #[must_use]
     pub fn is_begun(&self) -> bool {
-        of_kind!(Kind of &self.kind, response => response.is_begun())
+        of_client_kind!(&self.kind, response => response.is_begun())
     }
 
     /// Whether all of the response, its end included, is sent.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        of_kind!(Kind of &self.kind, response => response.is_complete())
+        of_client_kind!(&self.kind, response => response.is_complete())
     }
 
     /// Takes the final head back, if nothing of it was sent: another one may be queued then, for
     /// content without a filter.
     /// Returns whether it did.
     pub fn retract(&mut self) -> bool {
-        let is_taken_back = of_kind!(Kind of &mut self.kind, response => response.retract());
+        let is_taken_back = of_client_kind!(&mut self.kind, response => response.retract());
         if is_taken_back {
             self.filter = None;
         }
@@ -262,13 +279,13 @@ impl<'c> ResponseSender<'c> {
 
     /// Ends a response that is not whole, so that the client cannot take it for a whole one.
     pub fn abort(&mut self) {
-        of_kind!(Kind of &mut self.kind, response => response.abort());
+        of_client_kind!(&mut self.kind, response => response.abort());
     }
 
     /// Bytes sent, heads and framing included.
     #[must_use]
     pub fn sent_bytes(&self) -> u64 {
-        of_kind!(Kind of &self.kind, response => response.sent_bytes())
+        of_client_kind!(&self.kind, response => response.sent_bytes())
     }
 
     /// Waits for the client's disconnect while nothing is sent to it. A client that has closed its
@@ -283,6 +300,7 @@ impl<'c> ResponseSender<'c> {
     pub fn disconnect_source(&self) -> DisconnectSource<'c> {
         match &self.kind {
             Kind::Http1(response) => DisconnectSource::Http1(response.socket()),
+            Kind::Http2(response) => DisconnectSource::Http2(response.disconnect()),
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(response) => DisconnectSource::Double(response.clone()),
         }
@@ -307,15 +325,15 @@ impl Kind<'_> {
         let piece = &first[..first.len().min(permit)];
         let end = end.filter(|_| piece.len() == all);
         let sent =
-            ready!(of_kind!(Kind of self, response => response.poll_send(cx, &[piece], end)))?;
+            ready!(of_client_kind!(self, response => response.poll_send(cx, &[piece], end)))?;
         pacing.sent(sent);
         Poll::Ready(Ok(sent))
     }
 
     /// Sends what is queued, while content waits: the head need not wait for it.
     fn poll_send_queued(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        while of_kind!(Kind of self, response => response.has_queued()) {
-            ready!(of_kind!(Kind of self, response => response.poll_send(cx, &[], None)))?;
+        while of_client_kind!(self, response => response.has_queued()) {
+            ready!(of_client_kind!(self, response => response.poll_send(cx, &[], None)))?;
         }
         Poll::Pending
     }
@@ -338,14 +356,14 @@ impl Kind<'_> {
                 }
             }
             if filter.is_empty() && !filter.is_whole() {
-                while of_kind!(Kind of self, response => response.has_queued()) {
-                    ready!(of_kind!(Kind of self, response => response.poll_send(cx, &[], None)))?;
+                while of_client_kind!(self, response => response.has_queued()) {
+                    ready!(of_client_kind!(self, response => response.poll_send(cx, &[], None)))?;
                 }
                 return Poll::Ready(Ok(0));
             }
             let end = filter.is_whole().then_some(&[][..]);
             while !filter.is_empty()
-                || end.is_some() && !of_kind!(Kind of self, response => response.is_complete())
+                || end.is_some() && !of_client_kind!(self, response => response.is_complete())
             {
                 let pieces = filter.pieces();
                 let sent = ready!(self.poll_send_paced(pacing, cx, &pieces, end))?;

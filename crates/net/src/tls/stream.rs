@@ -24,6 +24,13 @@ pub struct TlsStream<S = UnbufferedServerConnection> {
     is_closed: Cell<bool>,
 }
 
+impl TlsStream {
+    /// Whether it is the protocol of this name that the two sides have chosen (RFC 7301).
+    pub fn has_protocol(&self, name: &[u8]) -> bool {
+        self.with_side(|side| side.alpn_protocol() == Some(name))
+    }
+}
+
 #[expect(private_bounds, reason = "the sides are those that this crate has")]
 impl<S: Side> TlsStream<S> {
     /// A connection whose handshake is to begin.

@@ -95,6 +95,8 @@ pub(crate) struct AcceptedClient {
     pub(crate) listener: Rc<ListenerFacts>,
     /// Its place among the client connections.
     pub(crate) place: ClientPlace,
+    /// What was read from it.
+    pub(crate) unread: Vec<u8>,
 }
 
 impl From<Accepted<ListenerFacts>> for AcceptedClient {
@@ -105,6 +107,7 @@ impl From<Accepted<ListenerFacts>> for AcceptedClient {
             peer: accepted.peer,
             listener: accepted.listener,
             place: accepted.place,
+            unread: Vec::new(),
         }
     }
 }
@@ -135,7 +138,7 @@ pub(crate) fn serve(
         deadline: Deadline::new(idle),
         number: worker.net().number(),
         worker,
-        unread: Vec::new(),
+        unread: accepted.unread,
         outgoing: Outgoing::default(),
         requests: 0,
         next_hops: Cell::default(),
@@ -494,7 +497,7 @@ impl ClientConnection {
         let limits = self.worker.settings();
         let mut left = limits.config.limits.request_body_drain.as_usize();
         let drained = tokio::time::timeout(LINGER, async {
-            if poll_fn(|cx| self.stream.poll_shutdown(cx)).await.is_err() {
+            if poll_fn(|cx| self.stream.poll_close(cx)).await.is_err() {
                 return;
             }
             while left > 0 {

@@ -4,6 +4,7 @@ pub(crate) mod connection;
 pub(crate) mod digest_answer;
 pub(crate) mod fast;
 pub(crate) mod hand_off;
+mod http2;
 pub(crate) mod outgoing;
 pub(crate) mod peer_listener;
 pub(crate) mod service;

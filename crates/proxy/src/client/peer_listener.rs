@@ -9,7 +9,7 @@ use crate::cluster::{
 };
 use crate::config::Mode;
 use crate::exchange::state::{MemberMessage, Plan};
-use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
+use crate::log::client::{ClientFacts, ForPeers, HttpVersions, ListenerFacts};
 use crate::log::module_log::RefusalKind;
 use crate::request::answer::{Answer, AnswerReason, reason_phrase};
 use crate::request::facts::Request;
@@ -63,6 +63,7 @@ impl PeerListener {
         let default = Authority::parse("localhost").expect("a host");
         let of_modes = [Mode::Forward, Mode::Gateway].map(|mode| {
             Rc::new(ListenerFacts {
+                versions: HttpVersions::Http1,
                 scheme: Scheme::Http,
                 tls: None,
                 tls_address: None,

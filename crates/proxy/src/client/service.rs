@@ -1,8 +1,8 @@
 //! The proxy as the service that the workers of the network run.
 
-use crate::client::{connection, tls};
+use crate::client::{connection, http2, tls};
 use crate::exchange::next_hop::keep_ready;
-use crate::log::client::ListenerFacts;
+use crate::log::client::{HttpVersions, ListenerFacts};
 use crate::worker::core::Worker;
 use pin_project_lite::pin_project;
 use std::pin::Pin;
@@ -23,8 +23,9 @@ pin_project! {
             #[pin]
             connection: F,
         },
-        /// Of a listener with TLS; boxed, so that connections in clear are no larger for it.
-        Tls {
+        /// Of a listener with TLS, or where HTTP/2 may be spoken in clear; boxed, so that other
+        /// connections are no larger for it.
+        Boxed {
             connection: Pin<Box<dyn Future<Output = ()>>>,
         },
     }
@@ -36,7 +37,7 @@ impl<F: Future<Output = ()>> Future for Serving<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         match self.project() {
             ServingProjection::Clear { connection } => connection.poll(cx),
-            ServingProjection::Tls { connection } => connection.as_mut().poll(cx),
+            ServingProjection::Boxed { connection } => connection.as_mut().poll(cx),
         }
     }
 }
@@ -45,11 +46,14 @@ impl Service for Worker {
     type Listener = ListenerFacts;
 
     fn serve(self: Rc<Self>, client: Accepted<ListenerFacts>) -> impl Future<Output = ()> {
-        match client.listener.is_tls() {
-            false => Serving::Clear {
+        match (client.listener.is_tls(), client.listener.versions) {
+            (false, HttpVersions::Http1) => Serving::Clear {
                 connection: connection::serve(client.into(), self, None),
             },
-            true => Serving::Tls {
+            (false, _) => Serving::Boxed {
+                connection: Box::pin(http2::serve_clear(client, self)),
+            },
+            (true, _) => Serving::Boxed {
                 connection: Box::pin(tls::serve(client, self)),
             },
         }

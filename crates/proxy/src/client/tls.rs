@@ -1,9 +1,11 @@
 //! Connections of clients to listeners with TLS.
 
 use super::connection::{self, AcceptedClient};
+use super::http2;
 use crate::config::Mode;
 use crate::log::client::ListenerFacts;
 use crate::request::answer::{Answer, AnswerReason};
+use crate::settings::tls::HTTP2;
 use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -54,6 +56,7 @@ pub(crate) async fn serve(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>)
     drop(settings);
     match done {
         Ok((stream, name)) => {
+            let is_http2 = stream.has_protocol(HTTP2);
             let client = AcceptedClient {
                 stream: ClientSocket::Tls(Box::new(stream)),
                 peer,
@@ -62,8 +65,12 @@ pub(crate) async fn serve(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>)
                     ..(*listener).clone()
                 }),
                 place,
+                unread: Vec::new(),
             };
-            connection::serve(client, worker, None).await;
+            match is_http2 {
+                true => Box::pin(http2::serve(client, worker)).await,
+                false => connection::serve(client, worker, None).await,
+            }
         }
         Err(HandshakeFailure::Http(client)) => refuse_http(client, &worker).await,
         Err(HandshakeFailure::Closed) => {}

@@ -29,6 +29,9 @@ pub struct Listener {
     /// TLS; absent: requests come in clear.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<ListenerTls>,
+    /// Whether HTTP/2 is spoken, too; absent: under TLS it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http2: Option<bool>,
 }
 
 impl Listener {
@@ -40,6 +43,11 @@ impl Listener {
             && self.mode == other.mode
             && self.tls.is_some() == other.tls.is_some()
             && (self.address.port() != 0 || self.name == other.name)
+    }
+
+    /// Whether clients may speak HTTP/2.
+    pub(crate) fn has_http2(&self) -> bool {
+        self.http2.unwrap_or(self.tls.is_some())
     }
 
     /// The scheme of requests that name none.
@@ -76,6 +84,13 @@ impl Listener {
             ),
         ];
         settings.extend(tls::settings());
+        settings.push(Setting::new::<bool>(
+            "listener[].http2",
+            &[
+                "Whether clients may speak HTTP/2, beside HTTP/1.1; without it, those of a listener with TLS may. Under TLS",
+                "the two choose (ALPN); in clear a client has to know that it may, and begins with it.",
+            ],
+        ));
         settings
     }
 }
@@ -97,6 +112,7 @@ impl Default for Listener {
             mode: ListenerKind::Forward,
             name: None,
             tls: None,
+            http2: None,
         }
     }
 }
@@ -180,6 +196,13 @@ pub(super) fn check(listeners: &[Listener], admin: Option<SocketAddr>, mistakes:
         }
         if let Some(tls) = &listener.tls {
             mistakes.note(check_tls(listeners, index, tls));
+        }
+        if listener.mode == ListenerKind::Peer && listener.http2 == Some(true) {
+            mistakes.note(Err(Invalid::new(
+                format!("listener[{index}].http2"),
+                "members of a cluster speak HTTP/1.1 with each other",
+                "remove the line",
+            )));
         }
     }
 }

@@ -16,6 +16,7 @@ fn listener(address: &str, mode: Mode) -> Listener {
         mode: mode.into(),
         name: None,
         tls: None,
+        http2: None,
     }
 }
 

@@ -278,6 +278,14 @@ impl RequestState {
         named.and(replaced.collect())
     }
 
+    /// The field line for Via on the request, which says by what it was received.
+    pub(crate) fn via_line(&self) -> &[u8] {
+        match self.client.is_http2() {
+            true => self.settings.via_line_of_http2(),
+            false => self.settings.via_line(self.request.version),
+        }
+    }
+
     /// Fields that rules of the operator replace in the head of the response, and that are neither
     /// to come before it nor behind the content.
     pub(crate) fn left_out(&self) -> FieldNames {

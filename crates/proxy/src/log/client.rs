@@ -21,6 +21,8 @@ pub(crate) struct ListenerFacts {
     pub(crate) tls_address: Option<SocketAddr>,
     /// What the client of this connection has called its host, of a gateway under TLS.
     pub(crate) tls: Option<Arc<ClientName>>,
+    /// What its connections are of.
+    pub(crate) versions: HttpVersions,
     /// Authority for HTTP/1.0 requests without Host.
     pub(crate) default: Authority,
     /// Whether its clients are other nodes of the cluster.
@@ -49,6 +51,17 @@ impl ListenerFacts {
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
+}
+
+/// The versions of HTTP that are spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HttpVersions {
+    /// HTTP/1.0 and 1.1.
+    Http1,
+    /// These or HTTP/2: how a connection begins says which.
+    Any,
+    /// HTTP/2, on this connection.
+    Http2,
 }
 
 /// Whether the clients of a listener are other nodes of the cluster.
@@ -116,6 +129,11 @@ impl RequestClient {
             Some(hops) => choose(&mut hops.borrow_mut()),
             None => choose(&mut ConnectionHops::default()),
         }
+    }
+
+    /// Whether it speaks HTTP/2.
+    pub(crate) fn is_http2(&self) -> bool {
+        self.listener.versions == HttpVersions::Http2
     }
 
     /// What is known of it.

@@ -2,7 +2,7 @@
 //! verdict.
 
 use super::access_log::{AccessLog, Entry, LoggedClient, RequestLine};
-use super::client::{ClientFacts, ForPeers};
+use super::client::{ClientFacts, ForPeers, HttpVersions};
 use super::record::{Finished, Record};
 use super::request_log::RequestLog;
 use super::words::{joined, label, phase_label, source, word, write_cache_status};
@@ -81,13 +81,18 @@ impl LogSinks<'_> {
             .and_then(|rest| rest.strip_suffix(b"\r\n"))
             .unwrap_or_default();
         let names = &finished.settings.listener_names;
+        let mut line = finished.line.unwrap_or_default();
+        if finished.client.listener.versions == HttpVersions::Http2 && !line.version.is_empty() {
+            // the head is judged in the form of HTTP/1.1
+            line.version = "HTTP/2.0";
+        }
         self.access_log.log(&Entry {
             time_unix_ms: unix_ms(),
             client: LoggedClient::At(finished.client.peer),
             client_reused: finished.client.is_reused(),
             listener: names.given(finished.client.listener).unwrap_or_default(),
             mechanism: mechanism(finished),
-            request: finished.line.unwrap_or_default(),
+            request: line,
             verdict: finished.verdict,
             cache_status: value,
             log: finished.log,

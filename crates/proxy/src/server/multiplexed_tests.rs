@@ -1,13 +1,13 @@
 //! Requests on the streams of one multiplexed connection, all the way to a real origin.
 //!
-//! The connection is a test double (see `weir_net::http`): HTTP/2 is not here yet. Everything
-//! behind the request head is what serves HTTP/1.1.
+//! The connection is a test double (see `weir_net::http`), whose windows and resets are the tests'.
+//! Everything behind the request head is what serves HTTP/1.1.
 
 use crate::client::fast::{self, Receiver};
 use crate::config::{AdminAddress, Config, LogTarget, Mode};
 use crate::exchange::run;
 use crate::host::module_host;
-use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
+use crate::log::client::{ClientFacts, ForPeers, HttpVersions, ListenerFacts};
 use crate::server::run::share;
 use crate::worker::core::Worker;
 use std::cell::Cell;
@@ -205,6 +205,7 @@ fn check_with(change: fn(&mut Config), scenario: Scenario) {
     };
     let pool = WorkerPool::start(&shared.network, service).expect("a worker");
     let facts = ListenerFacts {
+        versions: HttpVersions::Http1,
         scheme: weir_semantics::Scheme::Http,
         tls: None,
         tls_address: None,

@@ -16,8 +16,11 @@ use weir_net::tls::server::{Certificate, CertificateError, PemFile, TicketKeys, 
 /// Bytes of a file with a chain or a key: a chain of a few certificates has some KiB.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 
-/// The name of HTTP/1.1 where the protocol is chosen by the handshake (RFC 7301).
-const HTTP1: &[u8] = b"http/1.1";
+/// The names of protocols where the handshake chooses one (RFC 7301), best first.
+const PROTOCOLS: [&[u8]; 2] = [HTTP2, b"http/1.1"];
+
+/// The name of HTTP/2 (RFC 9113 §3.2).
+pub(crate) const HTTP2: &[u8] = b"h2";
 
 /// What the listeners with TLS offer, by the addresses that they are configured with.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +37,9 @@ impl TlsServers {
         let servers = listeners.filter_map(|(index, listener)| {
             let tls = listener.tls.as_ref()?;
             let before = before.and_then(|before| before.of(listener.address));
-            let server = read_server(index, tls, before.map(|before| before.tickets()));
+            let tickets = before.map(|before| before.tickets());
+            let protocols = &PROTOCOLS[usize::from(!listener.has_http2())..];
+            let server = read_server(index, tls, protocols, tickets);
             Some(server.map(|server| (listener.address, Arc::new(server))))
         });
         servers.collect::<Result<_, _>>().map(Self)
@@ -124,6 +129,7 @@ fn is_below(name: &str, parent: &str) -> bool {
 fn read_server(
     index: usize,
     tls: &ListenerTls,
+    protocols: &[&[u8]],
     before: Option<&TicketKeys>,
 ) -> Result<TlsServer, Invalid> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -160,7 +166,12 @@ fn read_server(
         TlsVersion::Tls12 => VersionMin::Tls12,
         TlsVersion::Tls13 => VersionMin::Tls13,
     };
-    Ok(TlsServer::new(certificates, tickets, version_min, &[HTTP1]))
+    Ok(TlsServer::new(
+        certificates,
+        tickets,
+        version_min,
+        protocols,
+    ))
 }
 
 fn read_certificate(

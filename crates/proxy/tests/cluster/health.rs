@@ -258,6 +258,7 @@ fn node_says_that_it_is_there_when_it_listens_to_those_that_have_it_as_gone() {
                 mode: ListenerKind::Peer,
                 name: None,
                 tls: None,
+                http2: None,
             });
             config.cluster.node = Some(["a", "b"][at].to_owned());
             config.cluster.join_time = span("0s");

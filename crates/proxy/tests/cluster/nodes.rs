@@ -117,6 +117,7 @@ pub(crate) fn start_node_with(
             mode: ListenerKind::Peer,
             name: None,
             tls: None,
+            http2: None,
         });
         config.cluster.node = Some(name.to_owned());
         config.cluster.join_time = Span::from_secs(0);

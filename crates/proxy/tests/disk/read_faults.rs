@@ -205,6 +205,7 @@ fn reads_that_wait_for_the_disk_are_in_the_miss_pressure_of_a_node() {
             mode: ListenerKind::Peer,
             name: None,
             tls: None,
+            http2: None,
         });
         config.cluster.node = Some("a".to_owned());
         config.cluster.members = vec![Member {

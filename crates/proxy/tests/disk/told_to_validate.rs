@@ -14,6 +14,7 @@ fn as_member(config: &mut Config) {
         mode: ListenerKind::Peer,
         name: None,
         tls: None,
+        http2: None,
     });
     config.cluster.node = Some("c".to_owned());
     config.cluster.join_time = span("0s");

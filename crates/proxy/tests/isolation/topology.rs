@@ -176,6 +176,7 @@ fn cluster(place: &Place<'_>) -> Vec<Running> {
                 mode,
                 name: None,
                 tls: None,
+                http2: None,
             });
             config.cluster.node = Some(node_name(node));
             // the ports of the others are known once they listen

@@ -165,6 +165,7 @@ fn gateway_and_forward_proxy_do_not_share_stored_responses() {
             mode: Mode::Forward.into(),
             name: None,
             tls: None,
+            http2: None,
         });
     });
     let host = outside.address();

@@ -138,6 +138,7 @@ fn listener_opened_by_a_reload_is_refused_as_destination_until_closed() {
             mode: Mode::Forward.into(),
             name: None,
             tls: None,
+            http2: None,
         });
     });
     let added = proxy.listener(1);

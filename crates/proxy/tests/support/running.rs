@@ -104,6 +104,7 @@ impl Running {
                 mode: Mode::Forward.into(),
                 name: None,
                 tls: None,
+                http2: None,
             }],
             ..Config::default()
         };

@@ -110,6 +110,7 @@ fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
             mode: Mode::Forward.into(),
             name: None,
             tls: None,
+            http2: None,
         }],
         ..Config::default()
     };

@@ -136,7 +136,7 @@ fn request_for_a_host_that_the_certificate_is_not_for_gets_421() {
     Curl::direct().args(["-k"]).fetch(&url).reply().expect(200);
     // the scheme of a whole URL is that of the connection
     let target = |url: &str| {
-        let curl = gateway.curl().args(["--request-target", url]);
+        let curl = gateway.curl().args(["--http1.1", "--request-target", url]);
         curl.fetch("https://a.test/").reply().status()
     };
     assert_eq!(target("https://a.test/cached"), 200);

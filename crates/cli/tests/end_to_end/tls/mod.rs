@@ -1,9 +1,10 @@
-//! TLS toward clients, between curl or openssl and nginx.
+//! TLS toward clients, between curl or openssl and nginx; and HTTP/2, which it brings.
 
 mod attacks;
 mod bad_input;
 mod certificates;
 mod forward_proxy;
+mod http2;
 mod reloads;
 mod transfers;
 
@@ -129,9 +130,9 @@ fn response_is_cached_for_clients_of_each_version_of_tls() {
         assert!(said.contains(&format!("New, {name}")), "{said}");
         assert!(said.contains("200 OK"), "{said}");
     }
-    let alpn = s_client(gateway.weir.address(), &["-alpn", "h2,http/1.1"]);
-    assert!(alpn.contains("ALPN protocol: http/1.1"), "{alpn}");
-    let alpn = s_client(gateway.weir.address(), &["-alpn", "h2"]);
+    let alpn = s_client(gateway.weir.address(), &["-alpn", "http/1.1,h2"]);
+    assert!(alpn.contains("ALPN protocol: h2"), "{alpn}");
+    let alpn = s_client(gateway.weir.address(), &["-alpn", "http/1.0"]);
     assert!(alpn.contains("alert no application protocol"), "{alpn}");
     gateway.expect_handshakes("incompatible", 1);
 }

@@ -207,6 +207,7 @@ fn front_end(
             mode: Mode::Gateway.into(),
             name: None,
             tls: None,
+            http2: None,
         }],
         routes: vec![Route {
             next_hops: hops.iter().map(url).collect(),

@@ -1,7 +1,7 @@
 //! The test double of a multiplexed connection to a next hop.
 
-use crate::http::content_read::{ContentCut, ContentEnd, ContentRead};
 use crate::http::next_hop_facts::NextHopFacts;
+use crate::http::received_content::{ContentCut, ContentEnd, ContentRead};
 use crate::http::received_head::{AcceptedHead, ReceivedBytes};
 use crate::next_hops::{HopKey, SpentLink, Uses};
 use std::cell::{Cell, RefCell};

@@ -1,7 +1,7 @@
 //! A response from a next hop on an HTTP/1.1 connection.
 
 use crate::flow::{NextHopFlow, tcp_info};
-use crate::http::content_read::{ContentCut, ContentEnd, ContentRead};
+use crate::http::received_content::{ContentCut, ContentEnd, ContentRead};
 use crate::http::received_head::{AcceptedHead, ReceivedBytes};
 use crate::next_hops::{LinkReads, SpentLink};
 use std::cell::Cell;

@@ -13,7 +13,7 @@ use crate::cluster::Cluster;
 use crate::config::Mode;
 use crate::exchange::respond::{Content, begin, log_own, respond, send};
 use crate::exchange::state::RequestState;
-use crate::log::client::{ForPeers, ListenerFacts};
+use crate::log::client::{ForPeers, HttpVersions, ListenerFacts};
 use crate::request::answer::{Answer, AnswerReason, reason_phrase};
 use crate::worker::core::Worker;
 use std::future::poll_fn;
@@ -346,6 +346,7 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
         stream: ClientSocket::Clear(stream),
         peer,
         listener: Rc::new(ListenerFacts {
+            versions: HttpVersions::Http1,
             scheme: Scheme::Http,
             tls: None,
             tls_address: None,
@@ -359,6 +360,7 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
             closed: Arc::default(),
         }),
         place: ClientPlace::take(worker.net()),
+        unread: Vec::new(),
     };
     worker.counters().inc(Metric::ConnectionsAdopted);
     let worker = Rc::clone(worker);

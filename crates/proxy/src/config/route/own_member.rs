@@ -109,6 +109,7 @@ mod tests {
             mode: ListenerKind::Peer,
             name: None,
             tls: None,
+            http2: None,
         };
         let listeners: Vec<Listener> = listeners.iter().map(peer).collect();
         let found = mismatch(&cluster, &listeners);

@@ -51,7 +51,7 @@ pub(crate) fn request_head(
     if let (Some(missing), Some(stored)) = (&exchange.missing, stored) {
         write_range(missing, stored, &mut out);
     }
-    out.extend_from_slice(exchange.settings.via_line(request.version));
+    out.extend_from_slice(exchange.via_line());
     out
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn connect_head(exchange: &RequestState) -> Vec<u8> {
     let authority = authority_form(request);
     write::request_line(&mut out, "CONNECT", &authority, Version::Http11);
     write_fields(exchange, false, &mut out);
-    out.extend_from_slice(exchange.settings.via_line(request.version));
+    out.extend_from_slice(exchange.via_line());
     out
 }
 

@@ -6,7 +6,7 @@ use crate::client::fast::{self, Receiver};
 use crate::config::Mode;
 use crate::exchange::state::RequestState;
 use crate::host::own_request::{end_to_end, whole_target};
-use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
+use crate::log::client::{ClientFacts, ForPeers, HttpVersions, ListenerFacts};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -98,6 +98,7 @@ pub(super) fn receive<T>(
         .chain(own)
         .collect();
     let listener = Rc::new(ListenerFacts {
+        versions: HttpVersions::Http1,
         scheme: canonical.scheme,
         tls: None,
         tls_address: None,

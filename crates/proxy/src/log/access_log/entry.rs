@@ -46,7 +46,7 @@ pub(crate) struct RequestLine<'a> {
     pub(crate) method: &'a str,
     /// Target URI, as received.
     pub(crate) target: &'a str,
-    /// `HTTP/1.0` or `HTTP/1.1`.
+    /// `HTTP/1.0`, `HTTP/1.1` or `HTTP/2.0`.
     pub(crate) version: &'a str,
     /// `User-Agent`.
     pub(crate) user_agent: &'a [u8],

@@ -81,7 +81,7 @@ fields! {
         |entry| text(entry.request.method.as_bytes());
     "target", "Target URI, as received; of a malformed request it is absent.",
         |entry| Value::Text(entry.request.target.as_bytes(), TARGET_BYTES_MAX);
-    "version", "`HTTP/1.0` or `HTTP/1.1`.",
+    "version", "`HTTP/1.0`, `HTTP/1.1` or `HTTP/2.0`.",
         |entry| text(entry.request.version.as_bytes());
     "client_reused", "Not the first request on the client's connection.",
         |entry| Value::Truth(entry.client_reused);

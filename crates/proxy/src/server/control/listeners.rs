@@ -2,7 +2,7 @@
 
 use super::{Control, ListenerEntry, State};
 use crate::config::{self, Config, ListenerKind};
-use crate::log::client::{ForPeers, ListenerFacts};
+use crate::log::client::{ForPeers, HttpVersions, ListenerFacts};
 use crate::server::advice;
 use crate::server::run::StartError;
 use std::io;
@@ -142,6 +142,10 @@ impl Control {
         let default = Authority::parse(&sockets.address().to_string())
             .map_err(|error| failed(io::Error::other(error.to_string())))?;
         let role = ListenerFacts {
+            versions: match wanted.has_http2() {
+                false => HttpVersions::Http1,
+                true => HttpVersions::Any,
+            },
             is_handed_over: false,
             tls_address: wanted.tls.as_ref().map(|_| wanted.address),
             tls: None,

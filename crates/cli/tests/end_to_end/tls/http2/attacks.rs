@@ -1,0 +1,140 @@
+//! Attacks of a few bytes (R55 to R58): the connection ends, and others are served.
+
+use super::Clear;
+use super::frames::{
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Frames, GOAWAY, HEADERS, PING,
+    RST_STREAM, SETTINGS, WINDOW_UPDATE, block, frame, get,
+};
+
+/// Sends what `make` makes for each number until the connection is closed or GOAWAY came; the code
+/// of that.
+fn flood(client: &mut Frames, most: u32, make: impl Fn(u32) -> Vec<u8>) -> Option<u32> {
+    let mut bytes = Vec::new();
+    for number in 0..most {
+        bytes.extend(make(number));
+        if bytes.len() > 32 * 1024 {
+            if !client.write(&bytes) {
+                break;
+            }
+            bytes.clear();
+        }
+    }
+    client.write(&bytes);
+    client.goaway()
+}
+
+#[track_caller]
+fn expect_calm(code: Option<u32>) {
+    // the reset of a connection that has closed may overtake the code
+    assert!(matches!(code, Some(ENHANCE_YOUR_CALM) | None), "{code:?}");
+}
+
+#[test]
+fn rapid_reset_ends_the_connection() {
+    let clear = Clear::start();
+    let mut client = clear.frames();
+    let head = block(&get("/private"));
+    let code = flood(&mut client, 20_000, |number| {
+        let stream = 2 * number + 1;
+        let request = frame(HEADERS, END_HEADERS | END_STREAM, stream, &head);
+        let reset = frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes());
+        [request, reset].concat()
+    });
+    expect_calm(code);
+    clear.expect_others_are_served();
+    let requests = clear.weir.metrics().all_requests();
+    assert!(requests < 300, "{requests} requests were begun");
+}
+
+#[test]
+fn streams_that_the_server_is_made_to_reset_end_the_connection() {
+    let clear = Clear::start();
+    let mut client = clear.frames();
+    let head = block(&get("/private"));
+    let code = flood(&mut client, 20_000, |number| {
+        let stream = 2 * number + 1;
+        let request = frame(HEADERS, END_HEADERS | END_STREAM, stream, &head);
+        // a window larger than there may be one (RFC 9113 §6.9.1)
+        let update = frame(WINDOW_UPDATE, 0, stream, &0x7fff_ffff_u32.to_be_bytes());
+        [request, update].concat()
+    });
+    expect_calm(code);
+    clear.expect_others_are_served();
+    let requests = clear.weir.metrics().all_requests();
+    assert!(requests < 300, "{requests} requests were begun");
+}
+
+#[test]
+fn floods_of_frames_without_requests_end_the_connection() {
+    let clear = Clear::start();
+    let head = block(&get("/put/a"));
+    let floods: [(&str, Vec<u8>); 5] = [
+        ("control", frame(PING, 0, 0, &[0; 8])),
+        ("control", frame(SETTINGS, 0, 0, &[])),
+        ("control", frame(2, 0, 1, &[0, 0, 0, 0, 9])),
+        (
+            "window-updates",
+            frame(WINDOW_UPDATE, 0, 0, &1_u32.to_be_bytes()),
+        ),
+        ("control", frame(0xbe, 0, 0, &[])),
+    ];
+    for (_, bytes) in &floods {
+        let mut client = clear.frames();
+        expect_calm(flood(&mut client, 20_000, |_| bytes.clone()));
+    }
+    // content of nothing, which goes on
+    let mut client = clear.frames();
+    client.send(HEADERS, END_HEADERS, 1, &head);
+    expect_calm(flood(&mut client, 20_000, |_| frame(DATA, 0, 1, &[])));
+    clear.expect_ends("window-updates", 1);
+    clear.expect_others_are_served();
+}
+
+#[test]
+fn head_of_many_frames_ends_the_connection() {
+    let clear = Clear::start();
+    let mut client = clear.frames();
+    client.send(HEADERS, END_STREAM, 1, &block(&get("/cached")));
+    let code = flood(&mut client, 20_000, |_| {
+        frame(CONTINUATION, 0, 1, &block(&[("x-a", "b")]))
+    });
+    expect_calm(code);
+    clear.expect_others_are_served();
+}
+
+#[test]
+fn table_entry_that_is_named_many_times_is_bounded() {
+    let clear = Clear::start();
+    let mut client = clear.frames();
+    // `x-a: ` with a long value enters the table, then is named by one byte each time
+    let mut bomb = block(&get("/cached"));
+    bomb.extend([0x40, 3]);
+    bomb.extend(b"x-a");
+    bomb.extend([127, 128 + 1, 29]);
+    bomb.extend([b'a'; 127 + 1 + 29 * 128]);
+    bomb.extend([0x80 | 62; 10_000]);
+    let mut answers = 0;
+    for number in 0..50 {
+        let stream = 2 * number + 1;
+        if !client.send(HEADERS, END_HEADERS | END_STREAM, stream, &bomb) {
+            break;
+        }
+        match client.next() {
+            Some(frame) if frame.kind == GOAWAY => break,
+            None => break,
+            Some(_) => answers += 1,
+        }
+    }
+    assert!(answers <= 60, "{answers}");
+    let resident = resident_bytes(clear.weir.id());
+    assert!(resident < 300 << 20, "{resident} bytes");
+    clear.expect_others_are_served();
+}
+
+/// The memory that a process has.
+fn resident_bytes(id: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.expect("a number") * 1024
+}

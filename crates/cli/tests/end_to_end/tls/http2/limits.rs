@@ -1,0 +1,151 @@
+//! What one connection may take.
+
+use super::Clear;
+use super::frames::{
+    DATA, END_STREAM, ENHANCE_YOUR_CALM, Frames, HEADERS, INITIAL_WINDOW_SIZE, PROTOCOL_ERROR,
+    REFUSED_STREAM, RST_STREAM, WINDOW_UPDATE, block, frame, get,
+};
+use crate::support::content;
+
+/// The head of a response with status 200 begins with its place in the static table (RFC 7541
+/// appendix A).
+const STATUS_200: u8 = 0x88;
+
+#[test]
+fn stream_101_is_refused() {
+    let clear = Clear::start();
+    clear.nginx.file("large", &content(3, 100_000));
+    // no stream ends, as none may send content
+    let mut client = Frames::with_settings(clear.weir.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
+    for stream in (1..=201).step_by(2) {
+        client.get(stream, "/large");
+    }
+    let mut heads = 0;
+    loop {
+        let frame = client.next().expect("a frame");
+        match frame.kind {
+            HEADERS => heads += 1,
+            RST_STREAM => {
+                assert_eq!((frame.stream, frame.error()), (201, REFUSED_STREAM));
+                break;
+            }
+            DATA => assert_eq!(frame.payload.len(), 0),
+            _ => {}
+        }
+    }
+    while heads < 100 {
+        assert_eq!(client.until(HEADERS).kind, HEADERS);
+        heads += 1;
+    }
+    clear.expect_others_are_served();
+}
+
+#[test]
+fn window_that_stays_closed_ends_its_stream_alone() {
+    let clear = Clear::with(|config| config.set("limits.client_silence", "\"300ms\""));
+    clear.nginx.file("large", &content(3, 100_000));
+    let mut client = Frames::with_settings(clear.weir.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
+    for (stream, path) in [(1, "/large"), (3, "/cached")] {
+        client.get(stream, path);
+        let reset = client.until(RST_STREAM);
+        assert_eq!(reset.stream, stream, "{reset:?}");
+    }
+    clear.expect_resets("window", 2);
+    // the connection is as good as before
+    client.send(WINDOW_UPDATE, 0, 0, &1_000_000_u32.to_be_bytes());
+    client.get(5, "/cached");
+    assert_eq!(client.until(HEADERS).stream, 5);
+    client.send(WINDOW_UPDATE, 0, 5, &1000_u32.to_be_bytes());
+    let data = client.until(DATA);
+    assert_eq!(
+        (data.payload.len(), data.flags & END_STREAM),
+        (32, END_STREAM)
+    );
+}
+
+#[test]
+fn window_that_is_opened_byte_by_byte_ends_its_stream() {
+    let clear = Clear::with(|config| config.set("limits.client_silence", "\"500ms\""));
+    clear.nginx.file("large", &content(3, 100_000));
+    let mut client = Frames::with_settings(clear.weir.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
+    client.get(1, "/large");
+    client.until(HEADERS);
+    let mut got = 0;
+    loop {
+        client.send(WINDOW_UPDATE, 0, 1, &1_u32.to_be_bytes());
+        let frame = client.next().expect("a frame");
+        match frame.kind {
+            DATA => got += frame.payload.len(),
+            RST_STREAM => break,
+            _ => {}
+        }
+        assert!(got < 100_000, "the response is served byte by byte");
+    }
+    clear.expect_resets("window", 1);
+    clear.expect_others_are_served();
+}
+
+#[test]
+fn head_of_too_many_fields_or_bytes_gets_431() {
+    let clear = Clear::start();
+    let names: Vec<String> = (0..200).map(|number| format!("x-{number}")).collect();
+    let mut many = get("/cached").to_vec();
+    many.extend(names.iter().map(|name| (name.as_str(), "a")));
+    let long = "a".repeat(9000);
+    let mut large = get("/cached").to_vec();
+    large.extend(names[..8].iter().map(|name| (name.as_str(), long.as_str())));
+    let mut client = clear.frames();
+    for (stream, fields) in [(1, &many), (3, &large)] {
+        let block = block(fields);
+        let mut pieces = block.chunks(16_000).peekable();
+        let mut kind = HEADERS;
+        while let Some(piece) = pieces.next() {
+            let ends = if pieces.peek().is_none() { 4 } else { 0 };
+            let first = if kind == HEADERS { END_STREAM } else { 0 };
+            client.write(&frame(kind, ends | first, stream, piece));
+            kind = super::frames::CONTINUATION;
+        }
+        let head = client.until(HEADERS);
+        assert_eq!(head.stream, stream, "{head:?}");
+        assert_ne!(head.payload[0], STATUS_200);
+    }
+    assert_eq!(
+        clear.weir.metrics().count("weir_next_hop_sent_bytes_total"),
+        0
+    );
+    clear.expect_others_are_served();
+}
+
+#[test]
+fn head_that_does_not_end_ends_the_connection_in_time() {
+    let clear = Clear::with(|config| config.set("limits.request_head", "\"300ms\""));
+    let mut client = clear.frames();
+    client.send(HEADERS, END_STREAM, 1, &block(&get("/cached")));
+    assert_eq!(client.goaway(), Some(ENHANCE_YOUR_CALM));
+    clear.expect_ends("head", 1);
+    // a preface that does not go on
+    let mut client = Frames::connect(clear.weir.address());
+    client.get(1, "/cached");
+    client.until(HEADERS);
+    drop(client);
+    clear.expect_ends("client", 1);
+}
+
+#[test]
+fn idle_connection_is_closed_in_time() {
+    let clear = Clear::with(|config| config.set("limits.client_idle", "\"300ms\""));
+    let mut client = clear.frames();
+    client.get(1, "/cached");
+    assert_eq!(client.goaway(), Some(0));
+    clear.expect_ends("idle", 1);
+}
+
+#[test]
+fn frames_that_are_none_of_http2_end_the_connection() {
+    let clear = Clear::start();
+    let mut client = clear.frames();
+    // DATA on no stream (RFC 9113 §6.1)
+    client.send(DATA, 0, 0, b"a");
+    assert_eq!(client.goaway(), Some(PROTOCOL_ERROR));
+    clear.expect_others_are_served();
+}

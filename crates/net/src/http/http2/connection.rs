@@ -1,0 +1,286 @@
+//! A connection of HTTP/2, and the requests that come on it.
+
+use super::content::Http2Content;
+use super::head::{self, Http2Form};
+use super::piece::Piece;
+use super::response::Http2Response;
+use super::shared::{HeadPlace, Shared};
+use super::transport::Transport;
+use crate::client::ClientSocket;
+use h2::server::{Builder, Connection, Handshake, SendResponse};
+use h2::{Reason, RecvStream};
+use http::{Method, Request};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use weir_policy::connections::Flood;
+use weir_policy::{Now, Tick};
+use weir_semantics::NamedFields;
+use weir_wire::{BodyLength, HeadLimits};
+
+/// Content of a request that is received and not used, bytes: the window of a stream.
+const STREAM_WINDOW: u32 = 64 * 1024 - 1;
+
+/// The same of all requests of a connection, bytes: a few that next hops have stopped do not stop
+/// the others.
+const CONNECTION_WINDOW: u32 = 256 * 1024;
+
+/// Bytes of a frame that is received.
+const FRAME_BYTES_MAX: u32 = 16 * 1024;
+
+/// Streams that `h2` may reset for errors of the client, in all: MadeYouReset (CVE-2025-8671).
+const ERROR_RESETS_MAX: usize = 200;
+
+/// Streams that the client may reset before they are looked at, at once: Rapid Reset
+/// (CVE-2023-44487).
+const PENDING_RESETS_MAX: usize = 100;
+
+/// What `h2` may hold of a stream: more than is ever given to it, as that has bounds of its own.
+const SEND_BYTES_MAX: usize = 64 * 1024;
+
+/// What a connection may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Http2Rules {
+    /// In which form the targets of requests are written.
+    pub form: Http2Form,
+    /// Requests under way at once.
+    pub streams_max: u32,
+    /// Bytes of a decoded head, with 32 for each field (RFC 7541 §4.1).
+    pub head_bytes_max: u32,
+    /// How long a stream may be stopped by its window.
+    pub window_closed: Duration,
+}
+
+/// What became of a connection or its requests without that they were given to the caller; counts
+/// since the last call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Http2Notices {
+    /// Requests that were malformed.
+    pub malformed: u64,
+    /// Requests that were refused, as too many heads were under way.
+    pub heads: u64,
+    /// CONNECT requests, which are not served on a stream.
+    pub connect: u64,
+    /// Responses that were ended as their window stayed closed.
+    pub stalled: u64,
+}
+
+/// What a connection has next.
+pub enum Http2Accepted {
+    /// A request: its head as HTTP/1.1 has it, and its stream.
+    Request(Vec<u8>, Http2Stream),
+    /// The end of the connection: nothing more can be sent or received.
+    End,
+}
+
+/// A stream, whose request head was received.
+pub struct Http2Stream {
+    content: RecvStream,
+    response: SendResponse<Piece>,
+    shared: Rc<Shared>,
+    place: HeadPlace,
+}
+
+impl Http2Stream {
+    /// The halves of the stream.
+    pub(in crate::http) fn split(
+        self,
+        length: BodyLength,
+        trailers: (HeadLimits, NamedFields),
+    ) -> (Http2Content, Http2Response) {
+        let content = Http2Content::new(self.content, length, trailers);
+        let response = Http2Response::new(self.response, self.shared, self.place);
+        (content, response)
+    }
+}
+
+/// A connection of HTTP/2 from a client. It moves while it is polled, and so do its streams.
+pub struct Http2Connection {
+    state: State,
+    shared: Rc<Shared>,
+    form: Http2Form,
+    notices: Http2Notices,
+    /// The client has begun as HTTP/2 has it.
+    was_open: bool,
+    /// GOAWAY was sent, with an error.
+    is_abrupt: bool,
+    /// GOAWAY was sent.
+    is_going: bool,
+}
+
+enum State {
+    Handshake(Handshake<Transport, Piece>),
+    Open(Connection<Transport, Piece>),
+    Ended,
+}
+
+impl Http2Connection {
+    /// A connection that is to begin with the preface (RFC 9113 §3.4). `first` was read from it.
+    #[must_use]
+    pub fn new(socket: ClientSocket, first: Vec<u8>, rules: Http2Rules, now: Now) -> Self {
+        let shared = Rc::new(Shared::new(socket, rules.window_closed, now.tick));
+        let transport = Transport::new(Rc::clone(&shared), first);
+        let handshake = Builder::new()
+            .max_concurrent_streams(rules.streams_max)
+            .max_header_list_size(rules.head_bytes_max)
+            .max_frame_size(FRAME_BYTES_MAX)
+            .initial_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_local_error_reset_streams(Some(ERROR_RESETS_MAX))
+            .max_pending_accept_reset_streams(PENDING_RESETS_MAX)
+            .max_send_buffer_size(SEND_BYTES_MAX)
+            .handshake(transport);
+        Self {
+            state: State::Handshake(handshake),
+            shared,
+            form: rules.form,
+            notices: Http2Notices::default(),
+            was_open: false,
+            is_abrupt: false,
+            is_going: false,
+        }
+    }
+
+    /// Moves the connection and its streams; ready with a request, or with its end.
+    pub fn poll_accept(&mut self, cx: &mut Context<'_>, now: Tick) -> Poll<Http2Accepted> {
+        self.shared.set_now(now);
+        loop {
+            match &mut self.state {
+                State::Handshake(handshake) => {
+                    let opened = ready!(Pin::new(handshake).poll(cx));
+                    self.was_open = opened.is_ok();
+                    self.state = opened.map_or(State::Ended, State::Open);
+                }
+                State::Open(connection) => {
+                    if !self.is_abrupt && self.shared.flood().is_some() {
+                        self.is_abrupt = true;
+                        connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+                    }
+                    match connection.poll_accept(cx) {
+                        Poll::Ready(Some(Ok((request, response)))) => {
+                            if let Some(accepted) = self.take(request, response) {
+                                return Poll::Ready(accepted);
+                            }
+                        }
+                        Poll::Ready(_) => self.state = State::Ended,
+                        Poll::Pending => {
+                            let is_flooded = !self.is_abrupt && self.shared.flood().is_some();
+                            if !self.shared.took_heads() && !is_flooded {
+                                return Poll::Pending;
+                            }
+                        }
+                    }
+                }
+                State::Ended => return Poll::Ready(Http2Accepted::End),
+            }
+        }
+    }
+
+    /// Takes a request, unless that is refused here.
+    fn take(
+        &mut self,
+        request: Request<RecvStream>,
+        mut response: SendResponse<Piece>,
+    ) -> Option<Http2Accepted> {
+        let (parts, content) = request.into_parts();
+        let (reason, count) = if parts.method == Method::CONNECT {
+            (Reason::HTTP_1_1_REQUIRED, &mut self.notices.connect)
+        } else {
+            match head::request_head(&parts, self.form, content.is_end_stream()) {
+                Ok(head) => match HeadPlace::take(&self.shared, head.len()) {
+                    Some(place) => {
+                        let shared = Rc::clone(&self.shared);
+                        let stream = Http2Stream {
+                            content,
+                            response,
+                            shared,
+                            place,
+                        };
+                        return Some(Http2Accepted::Request(head, stream));
+                    }
+                    None => (Reason::REFUSED_STREAM, &mut self.notices.heads),
+                },
+                Err(_) => (Reason::PROTOCOL_ERROR, &mut self.notices.malformed),
+            }
+        };
+        *count += 1;
+        response.send_reset(reason);
+        None
+    }
+
+    /// Whether the client has begun as HTTP/2 has it.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, State::Open(_))
+    }
+
+    /// Whether the client has begun so, and the connection may have ended since.
+    #[must_use]
+    pub const fn was_open(&self) -> bool {
+        self.was_open
+    }
+
+    /// Ends the connection and its streams at once.
+    pub fn cut(&mut self) {
+        self.state = State::Ended;
+    }
+
+    /// Whether the head of a request has begun and is not whole.
+    #[must_use]
+    pub fn is_in_head(&self) -> bool {
+        self.shared.is_in_head()
+    }
+
+    /// What the client has sent, or brought about, too much of: the connection ends for it.
+    #[must_use]
+    pub fn flood(&self) -> Option<Flood> {
+        self.shared.flood()
+    }
+
+    /// What became of requests that were not given to the caller, since the last call.
+    pub fn take_notices(&mut self) -> Http2Notices {
+        Http2Notices {
+            stalled: self.shared.take_stalls(),
+            ..std::mem::take(&mut self.notices)
+        }
+    }
+
+    /// Bytes of content that were written, or dropped with their streams, since the connection
+    /// began.
+    #[must_use]
+    pub fn left_bytes(&self) -> u64 {
+        self.shared.queue.left_bytes()
+    }
+
+    /// Takes no further requests, finishes those that are under way, and ends (RFC 9113 §6.8).
+    pub fn close(&mut self) {
+        match &mut self.state {
+            State::Open(connection) if !self.is_going => {
+                self.is_going = true;
+                connection.graceful_shutdown();
+            }
+            State::Handshake(_) => self.state = State::Ended,
+            _ => {}
+        }
+    }
+
+    /// Ends with an error, with what is under way.
+    pub fn break_off(&mut self) {
+        match &mut self.state {
+            State::Open(connection) if !self.is_abrupt => {
+                self.is_abrupt = true;
+                connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+            }
+            State::Handshake(_) => self.state = State::Ended,
+            _ => {}
+        }
+    }
+
+    /// Reads and drops once, of a connection that has ended; 0 at its end.
+    pub fn poll_discard(&mut self, cx: &mut Context<'_>, scratch: &mut [u8]) -> Poll<usize> {
+        let read = self.shared.socket.poll_receive(cx, scratch);
+        read.map(|read| read.unwrap_or(0))
+    }
+}

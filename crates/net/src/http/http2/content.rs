@@ -1,0 +1,126 @@
+//! The content of a request on a stream of HTTP/2.
+
+use super::head;
+use crate::http::received_content::{ContentError, ReceivedContent};
+use h2::RecvStream;
+use std::task::{Context, Poll, ready};
+use weir_semantics::NamedFields;
+use weir_wire::{BodyError, BodyLength, HeadLimits};
+
+/// The content of a request on a stream of HTTP/2. That it is as long as its `content-length` says
+/// is seen to by `h2`.
+pub(crate) struct Http2Content {
+    stream: RecvStream,
+    length: BodyLength,
+    limits: HeadLimits,
+    /// Fields that are no trailers.
+    named: NamedFields,
+    is_begun: bool,
+    is_ended: bool,
+    content_bytes: u64,
+    trailers: Vec<u8>,
+}
+
+impl Http2Content {
+    pub(super) fn new(
+        stream: RecvStream,
+        length: BodyLength,
+        (limits, named): (HeadLimits, NamedFields),
+    ) -> Self {
+        Self {
+            stream,
+            length,
+            limits,
+            named,
+            is_begun: false,
+            is_ended: matches!(length, BodyLength::None | BodyLength::Exact(0)),
+            content_bytes: 0,
+            trailers: Vec::new(),
+        }
+    }
+
+    pub(crate) fn length(&self) -> BodyLength {
+        self.length
+    }
+
+    #[expect(
+        clippy::unused_self,
+        reason = "content of a frame cannot be framed wrongly within"
+    )]
+    pub(crate) fn check_received(&self) -> Result<(), BodyError> {
+        Ok(())
+    }
+
+    pub(crate) fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        _scratch: &mut [u8],
+        into: &mut Vec<u8>,
+    ) -> Poll<Result<ReceivedContent, ContentError>> {
+        self.is_begun = true;
+        if self.is_ended {
+            return Poll::Ready(Ok(ReceivedContent::Whole));
+        }
+        match ready!(self.stream.poll_data(cx)) {
+            Some(Ok(data)) => {
+                self.content_bytes += data.len() as u64;
+                into.extend_from_slice(&data);
+                self.is_ended = self.stream.is_end_stream();
+                Poll::Ready(Ok(match self.is_ended {
+                    true => ReceivedContent::Whole,
+                    false => ReceivedContent::More,
+                }))
+            }
+            Some(Err(_)) => Poll::Ready(Err(ContentError::Disconnected)),
+            None => self.poll_trailers(cx),
+        }
+    }
+
+    fn poll_trailers(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<ReceivedContent, ContentError>> {
+        let Ok(fields) = ready!(self.stream.poll_trailers(cx)) else {
+            return Poll::Ready(Err(ContentError::Disconnected));
+        };
+        if let Some(fields) = fields {
+            let Some(lines) = head::trailers(&fields, self.limits, &self.named) else {
+                // the content is not whole, as its end is malformed (RFC 9113 §8.1.1)
+                return Poll::Ready(Err(ContentError::Disconnected));
+            };
+            self.trailers = lines;
+        }
+        self.is_ended = true;
+        Poll::Ready(Ok(ReceivedContent::Whole))
+    }
+
+    /// The client may send as much again.
+    pub(crate) fn consumed(&mut self, bytes: usize) {
+        // fails if the stream has ended: then nothing is held back
+        let _ = self.stream.flow_control().release_capacity(bytes);
+    }
+
+    pub(crate) fn trailers(&self) -> &[u8] {
+        &self.trailers
+    }
+
+    pub(crate) fn is_begun(&self) -> bool {
+        self.is_begun
+    }
+
+    pub(crate) fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+
+    pub(crate) fn read_bytes(&self) -> u64 {
+        self.content_bytes
+    }
+
+    pub(crate) fn received_bytes(&self) -> u64 {
+        self.content_bytes
+    }
+
+    pub(crate) fn content_bytes(&self) -> u64 {
+        self.content_bytes
+    }
+}

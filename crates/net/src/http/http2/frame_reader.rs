@@ -1,0 +1,181 @@
+//! Follows the frames that pass on a connection, without their payload (RFC 9113 §4.1).
+
+/// Bytes of the head of a frame.
+const HEAD_BYTES: usize = 9;
+
+/// What a client begins a connection with (RFC 9113 §3.4).
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The head of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FrameHead {
+    /// Bytes of its payload.
+    pub(super) length: u32,
+    pub(super) kind: u8,
+    pub(super) flags: u8,
+}
+
+impl FrameHead {
+    pub(super) const DATA: u8 = 0;
+    pub(super) const HEADERS: u8 = 1;
+    pub(super) const RST_STREAM: u8 = 3;
+    pub(super) const WINDOW_UPDATE: u8 = 8;
+    pub(super) const CONTINUATION: u8 = 9;
+
+    const END_STREAM: u8 = 1;
+    const END_HEADERS: u8 = 4;
+
+    /// Whether it is the last of its stream, of DATA and HEADERS.
+    pub(super) const fn ends_stream(self) -> bool {
+        self.flags & Self::END_STREAM != 0
+    }
+
+    const fn is_of_head(self) -> bool {
+        matches!(self.kind, Self::HEADERS | Self::CONTINUATION)
+    }
+
+    const fn ends_head(self) -> bool {
+        self.flags & Self::END_HEADERS != 0
+    }
+}
+
+/// Where in a direction of a connection we are.
+#[derive(Clone, Debug)]
+pub(super) struct FrameReader {
+    /// Bytes before the first frame that are still to come.
+    before: usize,
+    head: [u8; HEAD_BYTES],
+    /// Bytes of `head` that have come.
+    known: usize,
+    /// Bytes of the payload that are still to come.
+    payload: u32,
+    /// A head of a message has begun, and its last frame has not come whole.
+    is_in_head: bool,
+    /// The frame whose payload comes is the last of a head.
+    ends_head: bool,
+}
+
+impl FrameReader {
+    /// Of what a client sends.
+    pub(super) const fn of_client() -> Self {
+        Self::behind(PREFACE.len())
+    }
+
+    /// Of what a server sends.
+    pub(super) const fn of_server() -> Self {
+        Self::behind(0)
+    }
+
+    const fn behind(before: usize) -> Self {
+        Self {
+            before,
+            head: [0; HEAD_BYTES],
+            known: 0,
+            payload: 0,
+            is_in_head: false,
+            ends_head: false,
+        }
+    }
+
+    /// Whether a message's head has begun and is not whole.
+    pub(super) const fn is_in_head(&self) -> bool {
+        self.is_in_head
+    }
+
+    /// Follows `bytes`, and calls `note` with the head of each frame once that has come.
+    pub(super) fn follow(&mut self, mut bytes: &[u8], mut note: impl FnMut(FrameHead)) {
+        let before = self.before.min(bytes.len());
+        self.before -= before;
+        bytes = &bytes[before..];
+        while !bytes.is_empty() {
+            if self.payload > 0 {
+                let most = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                let passed = self.payload.min(most);
+                self.payload -= passed;
+                bytes = &bytes[passed as usize..];
+                self.end_head();
+                continue;
+            }
+            let taken = (HEAD_BYTES - self.known).min(bytes.len());
+            self.head[self.known..self.known + taken].copy_from_slice(&bytes[..taken]);
+            self.known += taken;
+            bytes = &bytes[taken..];
+            if self.known == HEAD_BYTES {
+                self.known = 0;
+                let [a, b, c, kind, flags, ..] = self.head;
+                let frame = FrameHead {
+                    length: u32::from_be_bytes([0, a, b, c]),
+                    kind,
+                    flags,
+                };
+                self.payload = frame.length;
+                self.is_in_head |= frame.is_of_head();
+                self.ends_head = frame.is_of_head() && frame.ends_head();
+                self.end_head();
+                note(frame);
+            }
+        }
+    }
+
+    /// The head is whole, if this was the end of its last frame.
+    fn end_head(&mut self) {
+        if self.ends_head && self.payload == 0 {
+            self.is_in_head = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        let head = [length[1], length[2], length[3], kind, flags, 0, 0, 0, 1];
+        [&head[..], payload].concat()
+    }
+
+    #[test]
+    fn frames_are_followed_however_their_bytes_come() {
+        let sent = [
+            PREFACE.to_vec(),
+            frame(4, 0, &[]),
+            frame(FrameHead::HEADERS, 0, &[7; 300]),
+            frame(FrameHead::CONTINUATION, 4, &[9; 70_000]),
+            frame(FrameHead::DATA, 1, &[]),
+            frame(FrameHead::RST_STREAM, 0, &[0; 4]),
+        ]
+        .concat();
+        for step in [1, 2, 8, 9, 10, 4096, sent.len()] {
+            let mut reader = FrameReader::of_client();
+            let mut kinds = Vec::new();
+            for piece in sent.chunks(step) {
+                reader.follow(piece, |frame| {
+                    kinds.push((frame.kind, frame.length, frame.ends_stream()));
+                });
+            }
+            let expected = [
+                (4, 0, false),
+                (1, 300, false),
+                (9, 70_000, false),
+                (0, 0, true),
+                (3, 4, false),
+            ];
+            assert_eq!(kinds, expected, "pieces of {step}");
+            assert!(!reader.is_in_head());
+        }
+    }
+
+    #[test]
+    fn head_is_whole_with_the_last_byte_of_its_last_frame() {
+        let mut reader = FrameReader::of_server();
+        let first = frame(FrameHead::HEADERS, 0, b"part");
+        reader.follow(&first, |_| {});
+        assert!(reader.is_in_head());
+        let last = frame(FrameHead::CONTINUATION, 4, b"rest");
+        reader.follow(&last[..last.len() - 1], |_| {});
+        assert!(reader.is_in_head());
+        reader.follow(&last[last.len() - 1..], |_| {});
+        assert!(!reader.is_in_head());
+    }
+}

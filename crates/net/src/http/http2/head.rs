@@ -1,0 +1,418 @@
+//! Heads of HTTP/2 as HTTP/1.1 has them, and back (RFC 9113 §8).
+//!
+//! `h2` has refused fields of the connection, names that are not in lower case, and pseudo-header
+//! fields that are unknown, repeated, missing or behind others (§8.2, §8.3). Here is refused what
+//! it lets pass, as a malformed request (§8.1.1): nothing of it is judged or forwarded. What is
+//! left cannot frame a message of HTTP/1.1 or name another target than the one that was judged:
+//!
+//! * the target and `Host` are made of the pseudo-header fields. A `host` field must say what
+//!   `:authority` does, and takes its place if there is none (§8.3.1);
+//! * of `content-length` one line is passed on, whose value `h2` compares with the content; content
+//!   without is chunked;
+//! * a value neither begins nor ends with white space (§8.2.1) and has no CR, LF or NUL (`http`).
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, COOKIE, HOST};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use weir_semantics::{NamedFields, Scheme};
+use weir_wire::{
+    BodyEvent, BodyLength, BodyReader, HeadLimits, LineBuffer, Progress, ResponseHead,
+    parse_response, write,
+};
+
+/// In which form the targets of requests are written (RFC 9112 §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Http2Form {
+    /// As to a gateway with this scheme: in origin-form; in absolute-form if the client says
+    /// another scheme.
+    Origin(Scheme),
+    /// As to a forward proxy: in absolute-form.
+    Absolute,
+}
+
+/// Why a request is malformed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Malformed {
+    /// `:authority` has user information, or `host` says something else.
+    Authority,
+    /// `:path` is neither a path nor `*` of an OPTIONS.
+    Path,
+    /// A field that the connection is said by, or a value that begins or ends with white space.
+    Field,
+}
+
+/// The text of a head, with its empty line; `ends` if no content follows.
+pub(super) fn request_head(
+    parts: &Parts,
+    form: Http2Form,
+    ends: bool,
+) -> Result<Vec<u8>, Malformed> {
+    let fields = &parts.headers;
+    let size: usize = fields
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + 4)
+        .sum();
+    let mut out = Vec::with_capacity(size + 256);
+    let authority = authority(parts)?;
+    out.extend_from_slice(parts.method.as_str().as_bytes());
+    out.push(b' ');
+    target(parts, form, authority, &mut out)?;
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    if let Some(authority) = authority {
+        write::field(&mut out, "Host", authority);
+    }
+    for name in fields.keys() {
+        if is_of_connection(name.as_str()) && name != "te" {
+            return Err(Malformed::Field);
+        }
+        let mut values = fields.get_all(name).iter();
+        if fields.get_all(name).iter().any(has_outer_space) {
+            return Err(Malformed::Field);
+        }
+        match name {
+            // said by `Host`; a matter of this connection
+            name if name == HOST || name == "te" => {}
+            &COOKIE => write_cookies(values, &mut out),
+            &CONTENT_LENGTH => {
+                if let Some(length) = values.next() {
+                    write::field(&mut out, name.as_str(), length.as_bytes());
+                }
+            }
+            name => {
+                for value in values {
+                    write::field(&mut out, name.as_str(), value.as_bytes());
+                }
+            }
+        }
+    }
+    let is_connect = parts.method == Method::CONNECT;
+    if !ends && !is_connect && !fields.contains_key(CONTENT_LENGTH) {
+        out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+    }
+    write::end_of_head(&mut out);
+    Ok(out)
+}
+
+/// `:authority`, or `host` in its place.
+fn authority(parts: &Parts) -> Result<Option<&[u8]>, Malformed> {
+    let mut hosts = parts
+        .headers
+        .get_all(HOST)
+        .iter()
+        .map(HeaderValue::as_bytes);
+    let host = hosts.next();
+    let authority = parts.uri.authority();
+    let authority = authority.map(|authority| authority.as_str().as_bytes());
+    let differs = |host: &[u8]| {
+        let said = authority.unwrap_or(host);
+        !said.eq_ignore_ascii_case(host)
+    };
+    let said = authority.or(host);
+    if hosts.next().is_some()
+        || host.is_some_and(differs)
+        || said.is_some_and(|said| said.contains(&b'@'))
+    {
+        return Err(Malformed::Authority);
+    }
+    Ok(said)
+}
+
+/// Writes the request target.
+fn target(
+    parts: &Parts,
+    form: Http2Form,
+    authority: Option<&[u8]>,
+    out: &mut Vec<u8>,
+) -> Result<(), Malformed> {
+    if parts.method == Method::CONNECT {
+        // authority-form, which is all of the target (RFC 9113 §8.5)
+        let authority = parts.uri.authority().ok_or(Malformed::Authority)?;
+        out.extend_from_slice(authority.as_str().as_bytes());
+        return Ok(());
+    }
+    let path = parts.uri.path_and_query().map(|path| path.as_str());
+    let path = path.ok_or(Malformed::Path)?;
+    let is_asterisk = path == "*" && parts.method == Method::OPTIONS;
+    if !path.starts_with('/') && !is_asterisk {
+        return Err(Malformed::Path);
+    }
+    let own = match form {
+        Http2Form::Origin(scheme) => Some(scheme),
+        Http2Form::Absolute => None,
+    };
+    // `h2` drops the scheme of a request without `:authority`
+    let said = parts.uri.scheme_str();
+    let is_origin = own.is_some_and(|own| said.is_none_or(|said| said == own.as_str()));
+    if is_origin || authority.is_none() || is_asterisk {
+        out.extend_from_slice(path.as_bytes());
+        return Ok(());
+    }
+    out.extend_from_slice(said.unwrap_or("http").as_bytes());
+    out.extend_from_slice(b"://");
+    out.extend_from_slice(authority.unwrap_or_default());
+    out.extend_from_slice(path.as_bytes());
+    Ok(())
+}
+
+/// Writes what `cookie` lines say as one (RFC 9113 §8.2.3).
+fn write_cookies<'v>(values: impl Iterator<Item = &'v HeaderValue>, out: &mut Vec<u8>) {
+    let crumbs: Vec<&[u8]> = values.map(HeaderValue::as_bytes).collect();
+    write::field(out, COOKIE.as_str(), &crumbs.join(&b"; "[..]));
+}
+
+fn has_outer_space(value: &HeaderValue) -> bool {
+    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    is_space(value.as_bytes().first()) || is_space(value.as_bytes().last())
+}
+
+/// Whether a field is of an HTTP/1.1 connection (RFC 9113 §8.2.2).
+fn is_of_connection(name: &str) -> bool {
+    let names = [
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    names.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// The field lines that a section of trailers has for whom they are passed on to, by the rules of
+/// HTTP/1.1 (RFC 9110 §6.5); `None` if it is not as the limits have it.
+pub(super) fn trailers(
+    fields: &HeaderMap,
+    limits: HeadLimits,
+    named: &NamedFields,
+) -> Option<Vec<u8>> {
+    let mut chunk = b"0\r\n".to_vec();
+    for (name, value) in fields {
+        if is_of_connection(name.as_str()) || has_outer_space(value) {
+            return None;
+        }
+        write::field(&mut chunk, name.as_str(), value.as_bytes());
+    }
+    chunk.extend_from_slice(b"\r\n");
+    let mut reader = BodyReader::new(BodyLength::Chunked, limits).without_trailers(named.clone());
+    let mut rest = &chunk[..];
+    loop {
+        let step = reader.step(rest).ok()?;
+        rest = &rest[step.consumed..];
+        match step.event {
+            BodyEvent::End => return Some(reader.trailers().to_vec()),
+            BodyEvent::Data(_) => {}
+            BodyEvent::NeedMore => return None,
+        }
+    }
+}
+
+/// A response with the status and the end-to-end fields of `head`, a complete head or one without
+/// its empty line; `None` if it is none.
+pub(super) fn response(head: &[u8]) -> Option<Response<()>> {
+    let mut whole;
+    let text = match head.ends_with(b"\r\n\r\n") {
+        true => head,
+        false => {
+            whole = head.to_vec();
+            whole.extend_from_slice(b"\r\n");
+            &whole
+        }
+    };
+    let limits = HeadLimits {
+        bytes_max: usize::MAX,
+        fields_max: usize::MAX,
+    };
+    let mut lines = LineBuffer::new();
+    let Ok(Progress::Complete { head, .. }) = parse_response(text, &limits, &mut lines) else {
+        return None;
+    };
+    let mut response = Response::new(());
+    *response.status_mut() = StatusCode::from_u16(head.status).ok()?;
+    *response.headers_mut() = fields_of(&head)?;
+    Some(response)
+}
+
+fn fields_of(head: &ResponseHead<'_, '_>) -> Option<HeaderMap> {
+    let mut fields = HeaderMap::with_capacity(head.fields.len());
+    for line in head.fields {
+        if !is_of_connection(line.name) {
+            add(&mut fields, line.name, line.value)?;
+        }
+    }
+    Some(fields)
+}
+
+/// The fields of a trailer section: lines with CRLF.
+pub(super) fn trailer_fields(section: &[u8]) -> Option<HeaderMap> {
+    let mut lines = LineBuffer::new();
+    let section = weir_wire::parse_fields(section, &mut lines).ok()?;
+    let mut fields = HeaderMap::new();
+    for line in section.iter().filter(|line| !is_of_connection(line.name)) {
+        add(&mut fields, line.name, line.value)?;
+    }
+    Some(fields)
+}
+
+fn add(fields: &mut HeaderMap, name: &str, value: &[u8]) -> Option<()> {
+    let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+    let value = HeaderValue::from_maybe_shared(Bytes::copy_from_slice(value)).ok()?;
+    fields.append(name, value);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Request;
+
+    const GATEWAY: Http2Form = Http2Form::Origin(Scheme::Https);
+
+    fn head_of(
+        (method, uri): (&str, &str),
+        fields: &[(&str, &str)],
+        (form, ends): (Http2Form, bool),
+    ) -> Result<String, Malformed> {
+        let mut request = Request::builder().method(method).uri(uri);
+        for (name, value) in fields {
+            let value = HeaderValue::from_str(value).unwrap();
+            request = request.header(*name, value);
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let head = request_head(&parts, form, ends)?;
+        Ok(String::from_utf8(head).unwrap())
+    }
+
+    #[test]
+    fn head_is_that_of_http11() {
+        let fields = [
+            ("accept", "*/*"),
+            ("cookie", "a=1"),
+            ("te", "trailers"),
+            ("cookie", "b=2"),
+        ];
+        let get = ("GET", "https://example.com/a?b");
+        let head = head_of(get, &fields, (GATEWAY, true)).unwrap();
+        let expected =
+            "GET /a?b HTTP/1.1\r\nHost: example.com\r\naccept: */*\r\ncookie: a=1; b=2\r\n\r\n";
+        assert_eq!(head, expected);
+        let head = head_of(get, &[], (Http2Form::Absolute, true)).unwrap();
+        let expected = "GET https://example.com/a?b HTTP/1.1\r\nHost: example.com\r\n\r\n";
+        assert_eq!(head, expected);
+    }
+
+    #[test]
+    fn other_scheme_is_said_to_a_gateway() {
+        let get = ("GET", "http://example.com:8080/");
+        let head = head_of(get, &[], (GATEWAY, true)).unwrap();
+        assert!(
+            head.starts_with("GET http://example.com:8080/ HTTP/1.1\r\n"),
+            "{head}"
+        );
+    }
+
+    #[test]
+    fn content_is_framed_by_its_length_or_chunked() {
+        let post = ("POST", "https://example.com/");
+        let head = head_of(post, &[], (GATEWAY, false)).unwrap();
+        assert!(
+            head.ends_with("\r\nTransfer-Encoding: chunked\r\n\r\n"),
+            "{head}"
+        );
+        let lengths = [("content-length", "5"), ("content-length", "5")];
+        let head = head_of(post, &lengths, (GATEWAY, false)).unwrap();
+        assert!(
+            head.ends_with("example.com\r\ncontent-length: 5\r\n\r\n"),
+            "{head}"
+        );
+        let head = head_of(post, &[], (GATEWAY, true)).unwrap();
+        assert!(!head.contains("chunked"), "{head}");
+    }
+
+    #[test]
+    fn host_says_what_the_authority_does() {
+        let get = ("GET", "https://example.com/");
+        let same = head_of(get, &[("host", "Example.com")], (GATEWAY, true)).unwrap();
+        assert_eq!(same, "GET / HTTP/1.1\r\nHost: example.com\r\n\r\n");
+        let alone = head_of(("GET", "/"), &[("host", "a.example")], (GATEWAY, true));
+        assert_eq!(alone.unwrap(), "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n");
+        let fields: [&[(&str, &str)]; 3] = [
+            &[("host", "other.example")],
+            &[("host", "example.com"), ("host", "example.com")],
+            &[("host", "")],
+        ];
+        for fields in fields {
+            let head = head_of(get, fields, (GATEWAY, true));
+            assert_eq!(head, Err(Malformed::Authority), "{fields:?}");
+        }
+        for uri in [
+            "https://user@example.com/",
+            "https://example.com@evil.example/",
+        ] {
+            let head = head_of(("GET", uri), &[], (GATEWAY, true));
+            assert_eq!(head, Err(Malformed::Authority), "{uri}");
+        }
+    }
+
+    #[test]
+    fn asterisk_is_for_options_alone() {
+        let fields = [("host", "a.example")];
+        let head = head_of(("OPTIONS", "*"), &fields, (GATEWAY, true)).unwrap();
+        assert!(head.starts_with("OPTIONS * HTTP/1.1\r\n"), "{head}");
+        let head = head_of(("GET", "*"), &fields, (GATEWAY, true));
+        assert_eq!(head, Err(Malformed::Path));
+    }
+
+    #[test]
+    fn field_of_the_connection_or_with_outer_space_is_malformed() {
+        let get = ("GET", "https://example.com/");
+        let fields = [
+            ("connection", "close"),
+            ("keep-alive", "1"),
+            ("proxy-connection", "close"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "h2c"),
+            ("a", " b"),
+            ("a", "b\t"),
+            ("content-length", " 5"),
+            ("cookie", "a=1 "),
+        ];
+        for field in fields {
+            let head = head_of(get, &[field], (GATEWAY, false));
+            assert_eq!(head, Err(Malformed::Field), "{field:?}");
+        }
+    }
+
+    #[test]
+    fn connect_has_its_authority_for_a_target() {
+        let connect = ("CONNECT", "example.com:443");
+        let head = head_of(connect, &[], (Http2Form::Absolute, false)).unwrap();
+        let expected = "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n";
+        assert_eq!(head, expected);
+    }
+
+    #[test]
+    fn response_has_no_field_of_the_connection() {
+        let head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nETag: \"a\"\r\nX-A: \xe9\r\nKeep-Alive: 1\r\nX-A: b\r\n";
+        let response = response(head).unwrap();
+        assert_eq!(response.status(), 200);
+        let names: Vec<&str> = response.headers().keys().map(HeaderName::as_str).collect();
+        assert_eq!(names, ["etag", "x-a"]);
+        let values = response.headers().get_all("x-a").iter();
+        assert!(values.map(HeaderValue::as_bytes).eq([&b"\xe9"[..], b"b"]));
+    }
+
+    #[test]
+    fn trailers_pass_the_sieve_of_http11() {
+        let mut fields = HeaderMap::new();
+        fields.append("x-checksum", HeaderValue::from_static("1"));
+        fields.append("content-length", HeaderValue::from_static("5"));
+        fields.append("authorization", HeaderValue::from_static("Basic eDp5"));
+        let named = &NamedFields::NONE;
+        let kept = trailers(&fields, HeadLimits::default(), named).unwrap();
+        assert_eq!(kept, b"x-checksum: 1\r\n");
+        assert_eq!(trailer_fields(&kept).unwrap().len(), 1);
+        fields.append("x-b", HeaderValue::from_static(" b"));
+        assert_eq!(trailers(&fields, HeadLimits::default(), named), None);
+    }
+}

@@ -1,0 +1,34 @@
+//! HTTP/2 toward clients (RFC 9113), by the crate `h2`: it has frames, HPACK, the states of streams
+//! and their windows.
+//!
+//! ```text
+//! Http2Connection   drives `h2` over a ClientSocket, and gives a head and an Http2Stream for each
+//!                   request; to be polled as long as the connection lasts
+//! Transport         the socket as `h2` sees it; shows the FrameReader what passes
+//! Shared              what the streams of a connection share: the socket, the bounds, the counts
+//! Http2Content, Http2Response   the halves of a ClientStream
+//! ```
+//!
+//! A head becomes the text that HTTP/1.1 has for it ([`head`]), which the one parser of request
+//! heads reads: so a request is judged by the same facts, whatever it came by.
+//!
+//! Content that is sent is copied into pieces that `h2` holds until they are written. A stream
+//! offers no more than its window and that of the connection permit, so that a client which stops
+//! reading a stream stops that stream alone; what waits for the socket is bounded by stream and by
+//! connection.
+
+mod connection;
+mod content;
+mod frame_reader;
+mod head;
+mod piece;
+mod response;
+mod shared;
+mod transport;
+
+pub use connection::{Http2Accepted, Http2Connection, Http2Notices, Http2Rules, Http2Stream};
+pub(crate) use content::Http2Content;
+pub use frame_reader::PREFACE as HTTP2_PREFACE;
+pub use head::Http2Form;
+pub use response::Http2Disconnect;
+pub(crate) use response::Http2Response;

@@ -1,0 +1,337 @@
+//! The response to a request on a stream of HTTP/2.
+
+use super::head;
+use super::piece::{Piece, STREAM_BYTES_MAX};
+use super::shared::{HeadPlace, Shared};
+use crate::http::content_form::ContentForm;
+use h2::server::SendResponse;
+use h2::{Reason, SendStream};
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use tokio::time::Instant;
+
+/// Of a client that opens the window of a stream, it does so by as many bytes within each
+/// `window_closed`: who opens it byte by byte holds a response as who does not open it.
+const WINDOW_BYTES_MIN: usize = 1024;
+
+/// Notices that the client of a stream has disconnected.
+#[derive(Clone)]
+pub struct Http2Disconnect(Rc<RefCell<SendHalf>>);
+
+impl Http2Disconnect {
+    /// Ready when the client has reset the stream, or the connection has ended.
+    pub(in crate::http) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.borrow_mut().poll_gone(cx)
+    }
+}
+
+/// The sending half of a stream.
+enum SendHalf {
+    /// No final head was sent.
+    Begun(SendResponse<Piece>),
+    /// A final head was sent, and content may follow.
+    Streaming(SendStream<Piece>),
+    /// Nothing follows.
+    Ended,
+}
+
+impl SendHalf {
+    /// Ready when the client has reset the stream, or the connection has ended.
+    fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Self::Begun(response) => response.poll_reset(cx).map(drop),
+            Self::Streaming(stream) => stream.poll_reset(cx).map(drop),
+            Self::Ended => Poll::Pending,
+        }
+    }
+
+    fn reset(&mut self, reason: Reason) {
+        match self {
+            Self::Begun(response) => response.send_reset(reason),
+            Self::Streaming(stream) => stream.send_reset(reason),
+            Self::Ended => {}
+        }
+        *self = Self::Ended;
+    }
+}
+
+/// Sends the response to one request on a stream of HTTP/2.
+pub(crate) struct Http2Response {
+    half: Rc<RefCell<SendHalf>>,
+    shared: Rc<Shared>,
+    _head: HeadPlace,
+    /// Heads of interim responses that are not sent.
+    interim: Vec<Vec<u8>>,
+    /// The final head, as HTTP/1.1 has it.
+    head: Vec<u8>,
+    form: ContentForm,
+    /// The final head is not sent.
+    is_queued: bool,
+    is_begun: bool,
+    is_complete: bool,
+    /// Bytes of content that wait for the socket.
+    queued: Rc<Cell<usize>>,
+    unsent_limit: Option<u32>,
+    sent_bytes: u64,
+    stop: Option<Stop>,
+}
+
+/// The window of a stream is closed, or was lately.
+struct Stop {
+    since: Instant,
+    /// Bytes that were sent since.
+    bytes: usize,
+}
+
+impl Http2Response {
+    pub(super) fn new(response: SendResponse<Piece>, shared: Rc<Shared>, place: HeadPlace) -> Self {
+        Self {
+            half: Rc::new(RefCell::new(SendHalf::Begun(response))),
+            shared,
+            _head: place,
+            interim: Vec::new(),
+            head: Vec::new(),
+            form: ContentForm::Sized,
+            is_queued: false,
+            is_begun: false,
+            is_complete: false,
+            queued: Rc::default(),
+            unsent_limit: None,
+            sent_bytes: 0,
+            stop: None,
+        }
+    }
+
+    pub(crate) fn disconnect(&self) -> Http2Disconnect {
+        Http2Disconnect(Rc::clone(&self.half))
+    }
+
+    pub(crate) fn push_interim(&mut self, head: &[u8]) {
+        self.interim.push(head.to_vec());
+    }
+
+    pub(crate) fn begin(&mut self, head: Vec<u8>, form: ContentForm) -> &[u8] {
+        self.head = head;
+        self.head.extend_from_slice(b"\r\n");
+        self.form = form;
+        (self.is_begun, self.is_queued) = (true, true);
+        &self.head
+    }
+
+    pub(crate) fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        content: &[&[u8]],
+        end: Option<&[u8]>,
+    ) -> Poll<io::Result<usize>> {
+        let offered: usize = content.iter().map(|piece| piece.len()).sum();
+        self.send_interim()?;
+        if self.is_queued {
+            let is_last = offered == 0 && end.is_some_and(<[u8]>::is_empty);
+            self.send_head(is_last || self.form == ContentForm::None)?;
+        }
+        if self.has_ended() {
+            self.is_complete |= self.is_begun && end.is_some();
+            return Poll::Ready(Ok(offered));
+        }
+        let count = match offered {
+            0 => 0,
+            offered => ready!(self.poll_room(cx, offered))?,
+        };
+        let end = end.filter(|_| count == offered);
+        let ends = end.is_some_and(<[u8]>::is_empty);
+        if count > 0 || ends {
+            self.send_content(content, count, ends)?;
+        }
+        match end {
+            Some(trailers) if !trailers.is_empty() => self.send_trailers(trailers)?,
+            _ => {}
+        }
+        self.is_complete |= end.is_some();
+        Poll::Ready(Ok(count))
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(*self.half.borrow(), SendHalf::Ended)
+    }
+
+    fn send_interim(&mut self) -> io::Result<()> {
+        for text in std::mem::take(&mut self.interim) {
+            let SendHalf::Begun(sender) = &mut *self.half.borrow_mut() else {
+                return Ok(());
+            };
+            // one that HTTP/2 does not have (101) is left out: they are optional
+            if let Some(response) = head::response(&text).filter(|it| it.status() != 101) {
+                sender.send_informational(response).map_err(broken)?;
+                self.sent_bytes += text.len() as u64;
+            }
+        }
+        Ok(())
+    }
+
+    fn send_head(&mut self, is_last: bool) -> io::Result<()> {
+        let half = &mut *self.half.borrow_mut();
+        let SendHalf::Begun(sender) = half else {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        };
+        let Some(response) = head::response(&self.head) else {
+            half.reset(Reason::INTERNAL_ERROR);
+            return Err(io::Error::other("a head that HTTP/2 does not have"));
+        };
+        let stream = sender.send_response(response, is_last).map_err(broken)?;
+        *half = match is_last {
+            true => SendHalf::Ended,
+            false => SendHalf::Streaming(stream),
+        };
+        self.is_queued = false;
+        self.sent_bytes += self.head.len() as u64;
+        Ok(())
+    }
+
+    /// How many of `offered` bytes can be sent.
+    fn poll_room(&mut self, cx: &mut Context<'_>, offered: usize) -> Poll<io::Result<usize>> {
+        let half = &mut *self.half.borrow_mut();
+        let SendHalf::Streaming(stream) = half else {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        };
+        let limit = self.unsent_limit.map_or(STREAM_BYTES_MAX, |limit| {
+            usize::try_from(limit).map_or(STREAM_BYTES_MAX, |limit| limit.min(STREAM_BYTES_MAX))
+        });
+        let queued = (self.queued.get(), limit.max(1));
+        let Some(room) = self.shared.queue.room(cx, offered, queued) else {
+            ready!(stream.poll_reset(cx)).map_err(broken)?;
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        };
+        stream.reserve_capacity(room);
+        let mut open = stream.capacity();
+        while open == 0 {
+            match stream.poll_capacity(cx) {
+                Poll::Ready(Some(capacity)) => open = capacity.map_err(broken)?,
+                Poll::Ready(None) => {
+                    return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+                }
+                Poll::Pending => {
+                    let stop = self.stop.get_or_insert_with(|| Stop {
+                        since: Instant::now(),
+                        bytes: 0,
+                    });
+                    if stop.since.elapsed() >= self.shared.window_closed {
+                        half.reset(Reason::CANCEL);
+                        self.shared.note_stall();
+                        return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                    }
+                    return Poll::Pending;
+                }
+            }
+        }
+        let count = open.min(room);
+        let is_over = self.stop.as_mut().is_some_and(|stop| {
+            stop.bytes += count;
+            stop.bytes >= WINDOW_BYTES_MIN || count == offered
+        });
+        if is_over {
+            self.stop = None;
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    /// Sends the first `count` bytes of `content`.
+    fn send_content(&mut self, content: &[&[u8]], count: usize, ends: bool) -> io::Result<()> {
+        let half = &mut *self.half.borrow_mut();
+        let SendHalf::Streaming(stream) = half else {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        };
+        let mut bytes = Vec::with_capacity(count);
+        for piece in content {
+            let taken = piece.len().min(count - bytes.len());
+            bytes.extend_from_slice(&piece[..taken]);
+        }
+        let piece = Piece::new(bytes, &self.shared.queue, &self.queued);
+        stream.send_data(piece, ends).map_err(broken)?;
+        if ends {
+            *half = SendHalf::Ended;
+        }
+        self.sent_bytes += count as u64;
+        Ok(())
+    }
+
+    fn send_trailers(&mut self, section: &[u8]) -> io::Result<()> {
+        let half = &mut *self.half.borrow_mut();
+        let SendHalf::Streaming(stream) = half else {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        };
+        let fields = head::trailer_fields(section).unwrap_or_default();
+        stream.send_trailers(fields).map_err(broken)?;
+        *half = SendHalf::Ended;
+        self.sent_bytes += section.len() as u64;
+        Ok(())
+    }
+
+    pub(crate) fn set_unsent_limit(&mut self, bytes: Option<u32>) {
+        self.unsent_limit = bytes;
+    }
+
+    pub(crate) fn round_trip_us(&self) -> Option<u32> {
+        self.shared.round_trip_us()
+    }
+
+    /// Of what the kernel has of all streams, no more than this one has sent; and what waits for
+    /// the socket.
+    pub(crate) fn unacknowledged_bytes(&self) -> Option<u32> {
+        let of_all = self.shared.unacknowledged_bytes()?;
+        let sent = u32::try_from(self.sent_bytes).unwrap_or(u32::MAX);
+        let queued = u32::try_from(self.queued.get()).unwrap_or(u32::MAX);
+        Some(
+            of_all
+                .min(sent.saturating_sub(queued))
+                .saturating_add(queued),
+        )
+    }
+
+    pub(crate) fn has_queued(&self) -> bool {
+        self.is_queued || !self.interim.is_empty()
+    }
+
+    pub(crate) fn is_begun(&self) -> bool {
+        self.is_begun
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    pub(crate) fn retract(&mut self) -> bool {
+        let is_in_line = self.is_queued;
+        if is_in_line {
+            self.head.clear();
+            (self.is_begun, self.is_queued) = (false, false);
+        }
+        is_in_line
+    }
+
+    pub(crate) fn abort(&mut self) {
+        if !self.is_complete {
+            self.half.borrow_mut().reset(Reason::INTERNAL_ERROR);
+        }
+    }
+
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+}
+
+impl Drop for Http2Response {
+    /// A response that is not whole must not look whole, however it ends.
+    fn drop(&mut self) {
+        self.abort();
+    }
+}
+
+fn broken(error: h2::Error) -> io::Error {
+    match error.into_io() {
+        Some(error) => error,
+        None => io::ErrorKind::ConnectionReset.into(),
+    }
+}

@@ -1,0 +1,169 @@
+//! What the streams of a connection share.
+
+use super::frame_reader::{FrameHead, FrameReader};
+use super::piece::SendQueue;
+use crate::client::ClientSocket;
+use crate::flow::{tcp_info, unacknowledged_bytes};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+use weir_policy::Tick;
+use weir_policy::connections::{Flood, FrameBudget, FrameKind};
+
+/// Decoded heads of requests that are under way on a connection, bytes.
+const HEADS_BYTES_MAX: usize = 256 * 1024;
+
+/// The socket of a connection, what its streams may hold, and what was counted.
+pub(super) struct Shared {
+    pub(super) socket: ClientSocket,
+    pub(super) queue: Rc<SendQueue>,
+    /// How long a stream may be stopped by its window.
+    pub(super) window_closed: Duration,
+    frames: RefCell<Frames>,
+    /// The time of the last poll.
+    now: Cell<Tick>,
+    heads_bytes: Cell<usize>,
+    /// Whole heads have come since the last were taken.
+    has_heads: Cell<bool>,
+    /// Streams that were reset as their window stayed closed.
+    stalled: Cell<u64>,
+}
+
+struct Frames {
+    received: FrameReader,
+    sent: FrameReader,
+    budget: FrameBudget,
+    flood: Option<Flood>,
+}
+
+impl Shared {
+    pub(super) fn new(socket: ClientSocket, window_closed: Duration, now: Tick) -> Self {
+        Self {
+            socket,
+            queue: Rc::default(),
+            window_closed,
+            frames: RefCell::new(Frames {
+                received: FrameReader::of_client(),
+                sent: FrameReader::of_server(),
+                budget: FrameBudget::new(now),
+                flood: None,
+            }),
+            now: Cell::new(now),
+            heads_bytes: Cell::new(0),
+            has_heads: Cell::new(false),
+            stalled: Cell::new(0),
+        }
+    }
+
+    pub(super) fn set_now(&self, now: Tick) {
+        self.now.set(now);
+    }
+
+    /// These bytes came from the client.
+    pub(super) fn received(&self, bytes: &[u8]) {
+        let frames = &mut *self.frames.borrow_mut();
+        let (budget, flood) = (&mut frames.budget, &mut frames.flood);
+        let now = self.now.get();
+        frames.received.follow(bytes, |frame| {
+            let kind = match frame.kind {
+                FrameHead::HEADERS => FrameKind::Request,
+                FrameHead::DATA if frame.length > 0 || frame.ends_stream() => return,
+                FrameHead::RST_STREAM => FrameKind::Reset,
+                FrameHead::WINDOW_UPDATE => FrameKind::WindowUpdate,
+                _ => FrameKind::Control,
+            };
+            if kind == FrameKind::Request {
+                self.has_heads.set(true);
+            }
+            if let Err(too_many) = budget.note(now, kind) {
+                flood.get_or_insert(too_many);
+            }
+        });
+    }
+
+    /// These bytes were written to the client.
+    pub(super) fn sent(&self, bytes: &[u8]) {
+        let frames = &mut *self.frames.borrow_mut();
+        let (budget, flood) = (&mut frames.budget, &mut frames.flood);
+        let now = self.now.get();
+        frames.sent.follow(bytes, |frame| {
+            let kind = match frame.kind {
+                FrameHead::RST_STREAM => FrameKind::Reset,
+                FrameHead::DATA => FrameKind::SentContent,
+                _ => return,
+            };
+            if let Err(too_many) = budget.note(now, kind) {
+                flood.get_or_insert(too_many);
+            }
+        });
+    }
+
+    /// What the client has sent, or brought about, too much of.
+    pub(super) fn flood(&self) -> Option<Flood> {
+        self.frames.borrow().flood
+    }
+
+    /// Whether the head of a request has begun and is not whole.
+    pub(super) fn is_in_head(&self) -> bool {
+        self.frames.borrow().received.is_in_head()
+    }
+
+    /// Whether no more is read before what has come is looked at: heads wait to be taken, or there
+    /// was too much of something. So the heads that wait decoded are those of one read.
+    pub(super) fn is_reading_held(&self) -> bool {
+        self.has_heads.get() || self.flood().is_some()
+    }
+
+    /// All heads were taken; whether reading was held for them.
+    pub(super) fn took_heads(&self) -> bool {
+        self.has_heads.replace(false) && self.flood().is_none()
+    }
+
+    /// A stream is reset as its window stays closed.
+    pub(super) fn note_stall(&self) {
+        self.stalled.set(self.stalled.get() + 1);
+    }
+
+    pub(super) fn take_stalls(&self) -> u64 {
+        self.stalled.take()
+    }
+
+    /// The round trip to the client, microseconds.
+    pub(super) fn round_trip_us(&self) -> Option<u32> {
+        tcp_info(self.socket.tcp()).map(|info| info.rtt_us)
+    }
+
+    /// Bytes that the kernel has and the client has not acknowledged, of all streams.
+    pub(super) fn unacknowledged_bytes(&self) -> Option<u32> {
+        unacknowledged_bytes(self.socket.tcp())
+    }
+}
+
+/// The place of a head among those of its connection.
+pub(super) struct HeadPlace {
+    shared: Rc<Shared>,
+    bytes: usize,
+}
+
+impl HeadPlace {
+    /// `None`: too many heads are under way.
+    pub(super) fn take(shared: &Rc<Shared>, bytes: usize) -> Option<Self> {
+        let all = shared.heads_bytes.get() + bytes;
+        // one head is always taken
+        if all > HEADS_BYTES_MAX && all > bytes {
+            return None;
+        }
+        shared.heads_bytes.set(all);
+        Some(Self {
+            shared: Rc::clone(shared),
+            bytes,
+        })
+    }
+}
+
+impl Drop for HeadPlace {
+    fn drop(&mut self) {
+        let all = self.shared.heads_bytes.get();
+        self.shared.heads_bytes.set(all - self.bytes);
+    }
+}

@@ -1,0 +1,491 @@
+//! Connections of clients that speak HTTP/2.
+//!
+//! One task has the connection, and each request a task of its own: the text of its head is taken
+//! as one that came by HTTP/1.1 ([`fast::take`]), and what does not end there is an exchange as any
+//! other. What is answered at once becomes frames again.
+
+use super::connection::{self, AcceptedClient};
+use crate::client::fast::{self, Input, InputResult, Receiver};
+use crate::config::Mode;
+use crate::exchange::run;
+use crate::exchange::state::RequestState;
+use crate::log::client::{ClientFacts, ForPeers, HttpVersions, ListenerFacts};
+use crate::log::served::{self, ServedRequest};
+use crate::settings::Settings;
+use crate::worker::core::Worker;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use weir_measure::{Http2End, Http2Reset, Metric};
+use weir_net::http::{
+    ClientStream, ContentForm, HTTP2_PREFACE, Http2Accepted, Http2Connection, Http2Form,
+    Http2Rules, Http2Stream,
+};
+use weir_net::next_hops::DistinctPeers;
+use weir_net::workers::{Accepted, ClientPlace, Stage};
+use weir_net::{Deadline, Party};
+use weir_policy::connections::Flood;
+use weir_policy::route::ConnectionHops;
+use weir_semantics::NamedFields;
+use weir_wire::{BodyLength, HeadLimits};
+
+/// Requests under way at once on a connection: what RFC 9113 §6.5.2 recommends at least.
+const STREAMS_MAX: u32 = 100;
+
+/// Bytes of a decoded head, with 32 for each field (RFC 9113 §6.5.2).
+const HEAD_BYTES_MAX: u32 = 64 * 1024;
+
+/// Once a connection is to end and has no request under way, the client has this long to take what
+/// was sent, and to close it.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// A connection, as its task has it.
+struct Http2Client {
+    connection: Http2Connection,
+    streams: JoinSet<()>,
+    shared: Rc<StreamClient>,
+    /// Requests taken on this connection.
+    requests: u32,
+    /// The limit on waiting for a request.
+    deadline: Deadline,
+    /// The limit on a head that has begun.
+    head: Option<Deadline>,
+    /// Why it ends, once it is to.
+    closing: Option<Http2End>,
+    /// What was written of content when it was last looked at.
+    left_bytes: u64,
+    /// Place among the connections that a drain wakes.
+    sleeper: Option<usize>,
+    /// Given back when all requests have ended.
+    _place: ClientPlace,
+}
+
+/// What the requests of a connection have of it.
+struct StreamClient {
+    worker: Rc<Worker>,
+    listener: Rc<ListenerFacts>,
+    peer: SocketAddr,
+    number: u64,
+    /// Next hops that requests were sent to.
+    next_hops: Cell<DistinctPeers>,
+    /// Where requests were sent, by route, once a route looks at that.
+    hops: RefCell<Option<Rc<RefCell<ConnectionHops>>>>,
+}
+
+/// Serves a connection in clear that HTTP/2 may be spoken on: its first bytes say.
+pub(crate) async fn serve_clear(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>) {
+    let mut client = AcceptedClient::from(accepted);
+    let is_http2 = {
+        let mut stage = worker.network().stage();
+        let drained = stage.wait_for(|stage| *stage > Stage::Serving);
+        tokio::select! {
+            biased;
+            begun = is_http2(&mut client, &worker) => begun,
+            _ = drained => None,
+        }
+    };
+    match is_http2 {
+        Some(true) => serve(client, worker).await,
+        Some(false) => {
+            let read = client.unread.len() as u64;
+            worker.counters().add(Metric::BytesFromClients, read);
+            connection::serve(client, worker, None).await;
+        }
+        None => {}
+    }
+}
+
+/// Reads until it is known whether the connection begins as one of HTTP/2 does; `None`: it has
+/// ended before, or takes too long.
+async fn is_http2(client: &mut AcceptedClient, worker: &Worker) -> Option<bool> {
+    let limits = &worker.settings().config.limits;
+    let mut deadline = Deadline::new(limits.client_idle.as_duration());
+    loop {
+        let socket = client.stream.tcp();
+        poll_fn(|cx| {
+            if deadline.poll_passed(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            socket.poll_read_ready(cx).map(Result::ok)
+        })
+        .await?;
+        let mut scratch = worker.scratch();
+        let count = match socket.try_read(&mut scratch) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
+            Err(_) | Ok(0) => return None,
+            Ok(count) => count,
+        };
+        if client.unread.is_empty() {
+            deadline.set(limits.request_head.as_duration());
+        }
+        client.unread.extend_from_slice(&scratch[..count]);
+        let known = client.unread.len().min(HTTP2_PREFACE.len());
+        if client.unread[..known] != HTTP2_PREFACE[..known] {
+            return Some(false);
+        }
+        if known == HTTP2_PREFACE.len() {
+            return Some(true);
+        }
+    }
+}
+
+/// Serves a connection until it ends.
+pub(crate) async fn serve(accepted: AcceptedClient, worker: Rc<Worker>) {
+    let settings = worker.settings();
+    let limits = &settings.config.limits;
+    let AcceptedClient {
+        stream,
+        peer,
+        listener,
+        place,
+        unread,
+    } = accepted;
+    let listener = Rc::new(ListenerFacts {
+        versions: HttpVersions::Http2,
+        ..(*listener).clone()
+    });
+    let rules = Http2Rules {
+        form: match listener.mode {
+            Mode::Gateway => Http2Form::Origin(listener.scheme),
+            Mode::Forward => Http2Form::Absolute,
+        },
+        streams_max: STREAMS_MAX,
+        head_bytes_max: HEAD_BYTES_MAX,
+        window_closed: limits.client_silence.as_duration(),
+    };
+    let mut client = Http2Client {
+        connection: Http2Connection::new(stream, unread, rules, worker.now()),
+        streams: JoinSet::new(),
+        requests: 0,
+        // the preface and the first settings
+        deadline: Deadline::new(limits.request_head.as_duration()),
+        head: None,
+        closing: None,
+        left_bytes: 0,
+        sleeper: None,
+        _place: place,
+        shared: Rc::new(StreamClient {
+            number: worker.net().number(),
+            worker,
+            listener,
+            peer,
+            next_hops: Cell::default(),
+            hops: RefCell::default(),
+        }),
+    };
+    drop(settings);
+    poll_fn(|cx| client.poll_served(cx)).await;
+    client.note();
+    let end = client.end();
+    let counters = client.shared.worker.counters();
+    counters.inc(Metric::Http2Connections(end));
+    client.discard().await;
+    client.connection.cut();
+    while client.streams.join_next().await.is_some() {}
+}
+
+impl Http2Client {
+    /// Serves the connection; ready when it has ended, or is to be cut.
+    fn poll_served(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            self.reap(cx);
+            let now = self.shared.worker.now().tick;
+            match self.connection.poll_accept(cx, now) {
+                Poll::Ready(Http2Accepted::Request(head, stream)) => self.begin(head, stream),
+                Poll::Ready(Http2Accepted::End) => return Poll::Ready(()),
+                Poll::Pending => {
+                    self.note();
+                    if ready!(self.poll_limits(cx)) {
+                        return Poll::Ready(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes note of requests that have ended.
+    fn reap(&mut self, cx: &mut Context<'_>) {
+        let mut has_ended = false;
+        while let Poll::Ready(Some(ended)) = self.streams.poll_join_next(cx) {
+            has_ended = true;
+            if ended.is_err_and(|error| error.is_panic()) {
+                self.shared.worker.counters().inc(Metric::Panics);
+            }
+        }
+        if has_ended && self.streams.is_empty() {
+            self.rest();
+        }
+    }
+
+    /// No request is under way: the limit runs.
+    fn rest(&mut self) {
+        let limits = &self.shared.worker.settings().config.limits;
+        self.deadline.set(match self.closing {
+            None => limits.client_idle.as_duration(),
+            Some(_) => LINGER,
+        });
+    }
+
+    /// Begins a request.
+    fn begin(&mut self, head: Vec<u8>, stream: Http2Stream) {
+        self.requests = self.requests.saturating_add(1);
+        let counters = self.shared.worker.counters();
+        counters.add(Metric::BytesFromClients, head.len() as u64);
+        let shared = Rc::clone(&self.shared);
+        let request = StreamRequest {
+            head,
+            sequence: self.requests,
+        };
+        self.streams.spawn_local(shared.answer(request, stream));
+    }
+
+    /// Counts what was refused without a request.
+    fn note(&mut self) {
+        let notices = self.connection.take_notices();
+        let counters = self.shared.worker.counters();
+        for (cause, count) in [
+            (Http2Reset::Malformed, notices.malformed),
+            (Http2Reset::Heads, notices.heads),
+            (Http2Reset::Connect, notices.connect),
+            (Http2Reset::Window, notices.stalled),
+        ] {
+            if count > 0 {
+                counters.add(Metric::Http2Resets(cause), count);
+            }
+        }
+    }
+
+    /// Looks at the limits while nothing moves; ready with whether the connection is to be cut, if
+    /// something has changed.
+    fn poll_limits(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        let worker = Rc::clone(&self.shared.worker);
+        if self.closing.is_none() && worker.shared.has_closed(&self.shared.listener) {
+            self.close(Http2End::Drained);
+            return Poll::Ready(false);
+        }
+        worker.net().remember_sleeper(&mut self.sleeper, cx.waker());
+        if self.connection.is_in_head() && self.closing != Some(Http2End::Head) {
+            let limit = worker.settings().config.limits.request_head.as_duration();
+            let deadline = self.head.get_or_insert_with(|| Deadline::new(limit));
+            if deadline.poll_passed(cx).is_ready() {
+                self.closing = Some(Http2End::Head);
+                self.connection.break_off();
+                self.rest();
+                return Poll::Ready(false);
+            }
+        } else {
+            self.head = None;
+        }
+        let left_bytes = self.connection.left_bytes();
+        if self.left_bytes != left_bytes {
+            // the client still takes what was sent
+            self.left_bytes = left_bytes;
+            self.rest();
+        }
+        if !self.streams.is_empty() {
+            return Poll::Pending;
+        }
+        ready!(self.deadline.poll_passed(cx));
+        if self.closing.is_some() {
+            return Poll::Ready(true);
+        }
+        let is_open = self.connection.is_open();
+        self.close(match is_open {
+            true => Http2End::Idle,
+            false => Http2End::Preface,
+        });
+        Poll::Ready(false)
+    }
+
+    fn close(&mut self, end: Http2End) {
+        self.closing = Some(end);
+        self.connection.close();
+        self.rest();
+    }
+
+    /// Why it has ended.
+    fn end(&self) -> Http2End {
+        match self.connection.flood() {
+            Some(Flood::Resets) => Http2End::Resets,
+            Some(Flood::Control) => Http2End::Control,
+            Some(Flood::WindowUpdates) => Http2End::WindowUpdates,
+            None if !self.connection.was_open() => Http2End::Preface,
+            None => self.closing.unwrap_or(Http2End::Client),
+        }
+    }
+
+    /// Reads and drops for a moment what the client still sends, so that a reset does not overtake
+    /// what was sent last.
+    async fn discard(&mut self) {
+        let worker = &self.shared.worker;
+        let drain = worker.settings().config.limits.request_body_drain;
+        let mut left = drain.as_usize();
+        let connection = &mut self.connection;
+        let discarded = timeout(LINGER, async {
+            while left > 0 {
+                let read = poll_fn(|cx| connection.poll_discard(cx, &mut worker.scratch()));
+                match read.await {
+                    0 => return,
+                    read => left = left.saturating_sub(read),
+                }
+            }
+        });
+        // past the limit the connection is cut: that is what the limit is for
+        let _ = discarded.await;
+    }
+}
+
+impl Drop for Http2Client {
+    fn drop(&mut self) {
+        self.shared.worker.net().forget_sleeper(self.sleeper);
+    }
+}
+
+/// A request, whose head was received.
+struct StreamRequest {
+    /// Its head as HTTP/1.1 has it.
+    head: Vec<u8>,
+    /// Which request of its connection it is, from 1.
+    sequence: u32,
+}
+
+impl StreamClient {
+    /// Its facts, for one request.
+    fn facts(&self, sequence: u32) -> ClientFacts<'_> {
+        ClientFacts {
+            listener: &self.listener,
+            peer: self.peer,
+            connection: self.number,
+            sequence,
+        }
+    }
+
+    /// Answers a request.
+    async fn answer(self: Rc<Self>, request: StreamRequest, stream: Http2Stream) {
+        loop {
+            let settings = self.worker.settings();
+            let receiver = Receiver {
+                worker: &self.worker,
+                settings: &settings,
+                client: self.facts(request.sequence),
+                head_began: None,
+                node: None,
+                user: None,
+                peer_seal: None,
+            };
+            let (mut out, mut served) = (Vec::new(), Vec::new());
+            let input = Input {
+                bytes: &request.head,
+                at: 0,
+            };
+            match fast::take(&receiver, input, &mut out, &mut served) {
+                InputResult::Answered { .. } => {
+                    let answered = Answered { out, served };
+                    return self.send(&settings, &request, answered, stream).await;
+                }
+                InputResult::Login(waiting) => {
+                    // or not: what is known by then decides
+                    let _ = waiting.await;
+                }
+                InputResult::Exchange { exchange, .. } => {
+                    return Box::pin(self.exchange(exchange, stream)).await;
+                }
+                // the text is whole
+                InputResult::Partial => return,
+            }
+        }
+    }
+
+    /// Carries out an exchange.
+    async fn exchange(&self, mut exchange: Box<RequestState>, stream: Http2Stream) {
+        if exchange.settings.remembers_connections {
+            let mut hops = self.hops.borrow_mut();
+            exchange.client.remember(hops.get_or_insert_default());
+        }
+        let limits = &exchange.settings.config.limits;
+        let mut deadline = Deadline::new(limits.client_silence.as_duration());
+        let trailers = (exchange.settings.heads, exchange.named_in_trailers());
+        let length = exchange.request.body;
+        let mut stream =
+            ClientStream::http2(stream, length, trailers, &mut deadline, &self.next_hops);
+        stream.response.leave_out(exchange.left_out());
+        run::run(&mut stream, exchange).await;
+    }
+
+    /// Sends a response that was made at once.
+    async fn send(
+        &self,
+        settings: &Arc<Settings>,
+        request: &StreamRequest,
+        Answered { out, mut served }: Answered,
+        stream: Http2Stream,
+    ) {
+        let worker = &self.worker;
+        if self.listener.peers == ForPeers::No && settings.config.admin.top {
+            let (requests, bytes) = (served.len() as u64, out.len() as u64);
+            let address = self.peer.ip();
+            worker.top.borrow_mut().answered(address, requests, bytes);
+        }
+        let mut deadline = Deadline::new(Duration::ZERO);
+        let trailers = (HeadLimits::default(), NamedFields::NONE);
+        let length = BodyLength::None;
+        let mut stream =
+            ClientStream::http2(stream, length, trailers, &mut deadline, &self.next_hops);
+        let silence = settings.config.limits.client_silence.as_duration();
+        let written = send_whole(&mut stream, &out, silence).await;
+        let counters = worker.counters();
+        counters.add(Metric::BytesToClients, stream.response.sent_bytes());
+        if !written {
+            counters.inc(Metric::ClientAborts);
+        }
+        served::report(
+            &worker.log_sinks(),
+            self.facts(request.sequence),
+            settings,
+            (&request.head, &out),
+            written.then_some(out.len()),
+            Instant::now().into_std(),
+            &mut served,
+        );
+    }
+}
+
+/// A response that was made at once: as HTTP/1.1 has it, and what is reported when it is sent.
+struct Answered {
+    out: Vec<u8>,
+    served: Vec<ServedRequest>,
+}
+
+/// Sends a whole response; `false` if the client does not take it.
+async fn send_whole(stream: &mut ClientStream<'_>, out: &[u8], silence: Duration) -> bool {
+    const END: &[u8] = b"\r\n\r\n";
+    let Some(lines) = out.windows(END.len()).position(|bytes| bytes == END) else {
+        return false;
+    };
+    let (head, mut content) = (&out[..lines + 2], &out[lines + END.len()..]);
+    stream.response.begin(head.to_vec(), ContentForm::Sized);
+    poll_fn(|cx| {
+        loop {
+            match stream.response.poll_send(cx, &[content], Some(&[])) {
+                Poll::Pending => break,
+                Poll::Ready(Err(_)) => return Poll::Ready(false),
+                Poll::Ready(Ok(sent)) => {
+                    stream.deadline.moved();
+                    content = &content[sent..];
+                    if stream.response.is_complete() {
+                        return Poll::Ready(true);
+                    }
+                }
+            }
+        }
+        stream.deadline.wait_for(Party::Client, silence);
+        stream.deadline.poll_passed(cx).map(|()| false)
+    })
+    .await
+}
