@@ -433,7 +433,7 @@ async function showLinks() {
   try {
     const links = (await ask("/links")).links;
     $("links").hidden = !links.length;
-    $("link-rows").replaceChildren(...links.map((link) => {
+    list("link-rows", links.map((link) => {
       const quota = link.quota;
       const spent = quota ? make("td", quota.is_spent ? { class: "bad" } : null, make("meter", { max: quota.bytes, high: 0.9 * quota.bytes, value: quota.spent_bytes, "aria-hidden": "true" }), " ", bytes(quota.spent_bytes), ", ", share(quota.spent_bytes / quota.bytes)) : cell("–");
       const state = [[quota && quota.is_spent, "quota spent"], [link.is_in_window, "in a window"], [link.is_free, "free"], [link.is_after_clock_step, "clock step"]].filter(([holds]) => holds).map(([, word]) => word).join(", ");
@@ -443,7 +443,7 @@ async function showLinks() {
         day(quota && quota.begin_unix_s), day(quota && quota.end_unix_s), cell(quota ? quota.when_spent : "", "text"), cell(micro(1000 * link.waited_ms)), cell(count(link.refused)));
     }));
   } catch (error) {
-    $("link-rows").replaceChildren(empty(13, "Not shown: " + error.message));
+    list("link-rows", [empty(13, "Not shown: " + error.message)]);
   }
 }
 function showNames() { showTop(); showMisses(); showHops(); showLinks(); }
