@@ -45,7 +45,7 @@ pub use paused_parts::{
     PAUSED_ATTEMPTS_MAX, PAUSED_KEPT_MS, PAUSED_PARTS_MAX, PAUSED_REST_MS, PausedParts,
     UnreadOverLink,
 };
-pub use places::{PLACES_MAX, PLACES_OF_HOP_MAX, has_place};
+pub use places::{PLACE_TURN_MS, PLACES_MAX, PLACES_OF_HOP_MAX, gives_way, has_place};
 pub use popularity::{Chance, Popularity};
 pub use refreshed_targets::{
     REFRESH_AHEAD_S, REFRESH_EACH_MS, REFRESHED_MAX, RefreshedTargets, is_to_refresh,

@@ -28,6 +28,8 @@ pub const PAUSED_ATTEMPTS_MAX: u32 = 10;
 pub struct UnreadOverLink {
     /// The link has had nothing for it for a while (`budget::BackgroundRoom::Scarce`).
     pub is_link_scarce: bool,
+    /// It has had its place for its turn, and another one waits for that.
+    pub gives_way: bool,
     /// What has come is stored as a part if no more comes.
     pub keeps_part: bool,
     /// A request is about to read it.
@@ -38,7 +40,7 @@ impl UnreadOverLink {
     /// Whether it is better completed later.
     #[must_use]
     pub const fn is_to_pause(self) -> bool {
-        self.is_link_scarce && self.keeps_part && !self.is_awaited
+        (self.is_link_scarce || self.gives_way) && self.keeps_part && !self.is_awaited
     }
 }
 
@@ -172,21 +174,22 @@ mod tests {
     }
 
     #[test]
-    fn fetch_is_paused_if_its_link_is_scarce_and_nothing_is_lost_by_it() {
-        let all = [false, true].into_iter();
-        for is_link_scarce in all.clone() {
-            for keeps_part in all.clone() {
-                for is_awaited in all.clone() {
-                    let fetch = UnreadOverLink {
-                        is_link_scarce,
-                        keeps_part,
-                        is_awaited,
-                    };
-                    let expected = (is_link_scarce, keeps_part, is_awaited) == (true, true, false);
-                    assert_eq!(fetch.is_to_pause(), expected, "{fetch:?}");
-                }
-            }
-        }
+    fn fetch_is_paused_for_its_link_or_its_place_if_nothing_is_lost_by_it() {
+        let check = |fetch: [bool; 4], expected| {
+            let [is_link_scarce, gives_way, keeps_part, is_awaited] = fetch;
+            let fetch = UnreadOverLink {
+                is_link_scarce,
+                gives_way,
+                keeps_part,
+                is_awaited,
+            };
+            assert_eq!(fetch.is_to_pause(), expected, "{fetch:?}");
+        };
+        check([true, false, true, false], true);
+        check([false, true, true, false], true);
+        check([false, false, true, false], false);
+        check([true, true, false, false], false);
+        check([true, true, true, true], false);
     }
 
     #[test]

@@ -332,10 +332,12 @@ impl Fetch {
         }
     }
 
-    /// Whether it is better completed later: no reader needs it, and its link has nothing for it.
+    /// Whether it is better completed later: no reader needs it, and its link has nothing for it,
+    /// or another one waits for its place.
     fn is_to_pause(&self) -> bool {
         let over_link = || UnreadOverLink {
             is_link_scarce: self.hop.as_ref().is_some_and(NextHopStream::is_link_scarce),
+            gives_way: self.in_flight.gives_way(),
             keeps_part: self.in_flight.keeps_part(),
             is_awaited: self.in_flight.is_awaited(),
         };

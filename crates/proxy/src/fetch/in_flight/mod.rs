@@ -58,6 +58,7 @@ pub(crate) struct InFlightResponse {
     counters: Arc<Counters>,
     /// A fetch of it ended with the quota of its link.
     is_link_spent: AtomicBool,
+    gives_way: AtomicBool,
     inner: Mutex<Inner>,
 }
 
@@ -163,6 +164,7 @@ impl InFlightResponse {
             names: params.names,
             counters: Arc::clone(worker.shared.common_counters()),
             is_link_spent: AtomicBool::new(false),
+            gives_way: AtomicBool::new(false),
             inner: Mutex::new(inner),
         };
         (Arc::new(in_flight), fetch)
@@ -207,6 +209,7 @@ impl InFlightResponse {
             names: None,
             counters: Arc::clone(worker.shared.common_counters()),
             is_link_spent: AtomicBool::new(false),
+            gives_way: AtomicBool::new(false),
             inner: Mutex::new(inner),
         };
         Some((Arc::new(in_flight), reader))
@@ -380,6 +383,17 @@ impl InFlightResponse {
     /// Whether one has ended so.
     pub(crate) fn is_link_spent(&self) -> bool {
         self.is_link_spent.load(Ordering::Relaxed)
+    }
+
+    /// Another part waits for the place of the fetch that completes this one, which is paused then.
+    pub(crate) fn give_way(&self) {
+        self.gives_way.store(true, Ordering::Relaxed);
+        self.lock().wake_fetches();
+    }
+
+    /// Whether that is so.
+    pub(crate) fn gives_way(&self) -> bool {
+        self.gives_way.load(Ordering::Relaxed)
     }
 
     /// Whether the part received is stored if no more is received.

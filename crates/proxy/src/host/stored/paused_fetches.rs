@@ -2,7 +2,8 @@
 //!
 //! On the first worker. Few are completed at a time, one from each next hop, the one that was
 //! paused first before others; each is a background fetch, and is paused again if its link has
-//! nothing for it. One whose next hop sends too little ends, and rests.
+//! nothing for it. One whose next hop sends too little ends, and rests; one that takes long is
+//! paused if others wait.
 
 use super::calls::{Caller, StoredCalls};
 use super::completion::Completion;
@@ -17,8 +18,8 @@ use tokio::task::JoinSet;
 use weir_extend::StoredTarget;
 use weir_net::next_hops::HopKey;
 use weir_net::workers::Stage;
-use weir_policy::Digest;
-use weir_policy::fetch::{PLACES_MAX, RestRefusal, has_place};
+use weir_policy::fetch::{PLACES_MAX, RestRefusal, gives_way, has_place};
+use weir_policy::{Digest, Tick};
 use weir_semantics::DeltaSeconds;
 
 /// How often it looks whether there is room.
@@ -28,6 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 struct Place {
     /// The next hop, as far as it is known before one is chosen.
     hop: Option<HopKey>,
+    since: Tick,
     /// Shared with the task that asks for the rest.
     begun: Rc<RefCell<Weak<InFlightResponse>>>,
 }
@@ -55,11 +57,16 @@ async fn run(worker: &Rc<Worker>) {
         tokio::time::sleep(LOOK_EVERY).await;
         while asking.try_join_next().is_some() {}
         places.retain(Place::is_taken);
-        if shared.background.is_nothing() || places.len() >= PLACES_MAX {
+        if shared.background.is_nothing() {
             continue;
         }
         let now = worker.now().tick;
-        for (key, target) in shared.paused.due(shared.common_counters(), now) {
+        let due = shared.paused.due(shared.common_counters(), now);
+        if places.len() >= PLACES_MAX && !due.is_empty() {
+            make_room(&places, now);
+            continue;
+        }
+        for (key, target) in due {
             let target = StoredTarget::from(target);
             let hop = calls.first_hop(&target);
             if !has_place(places.iter().map(|place| &place.hop), &hop) {
@@ -69,10 +76,21 @@ async fn run(worker: &Rc<Worker>) {
             let begun = Rc::default();
             places.push(Place {
                 hop,
+                since: now,
                 begun: Rc::clone(&begun),
             });
             asking.spawn_local(complete(Rc::clone(worker), (key, target), begun));
         }
+    }
+}
+
+/// Has the part that was begun first pause, if it has had its turn.
+fn make_room(places: &[Place], now: Tick) {
+    let since = places.iter().map(|place| place.since);
+    let place = gives_way(since, now).map(|at| &places[at]);
+    let in_flight = place.and_then(|place| place.begun.borrow().upgrade());
+    if let Some(in_flight) = in_flight {
+        in_flight.give_way();
     }
 }
 

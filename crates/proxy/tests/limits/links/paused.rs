@@ -1,7 +1,7 @@
 //! Fetches that are paused, and completed later.
 
 use super::{linked, page, quota, row};
-use crate::support::{Head, PATIENCE, Representation, ScriptedOrigin, Setup};
+use crate::support::{Head, OriginConnection, PATIENCE, Representation, ScriptedOrigin, Setup};
 use serde_json::json;
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use weir_measure::{Aborted, Label, Metric, RouteChoice};
 use weir_policy::budget::SCARCE_AFTER_MS;
-use weir_policy::fetch::{AbortKind, PAUSED_REST_MS, PROGRESS_EACH_MS};
+use weir_policy::fetch::{AbortKind, PAUSED_REST_MS, PLACE_TURN_MS, PROGRESS_EACH_MS};
 use weir_proxy::config::{ByteSize, NextHopUrl, PathPrefix, Route};
 use xtask::closed_port::ClosedPort;
 
@@ -156,48 +156,117 @@ fn part_that_waits_for_room_chooses_no_next_hop_and_probes_none() {
     assert_eq!(setup.proxy.count(Metric::PausedParts), 1);
 }
 
-#[test]
-fn next_hops_that_trickle_leave_the_places_of_completion_to_others() {
-    let folder = TempDir::new().unwrap();
+/// Four next hops that send the rest of a part byte by byte, and one that waits for a place.
+struct Trickling {
+    setup: Setup,
+    slow: Vec<Slow>,
+    /// What waits, and its next hop.
+    good: (Representation, ScriptedOrigin),
+    _folder: TempDir,
+}
+
+struct Slow {
+    what: Representation,
+    origin: ScriptedOrigin,
+    hop: OriginConnection,
+    /// The first byte of the rest, which is sent.
+    from: u64,
+}
+
+fn trickle() -> Trickling {
+    let folder = TempDir::new().expect("a folder");
     let names = ["a", "b", "c", "d", "good"];
     let origins = names.map(|name| (name, ScriptedOrigin::new()));
     let setup = with_links(folder.path(), &origins);
-    let parts = names.map(|name| {
-        let what = Representation::new(&format!("/{name}"), 1_500_000);
-        what.with_fields(FIELDS)
-    });
-    for ((_, origin), what) in origins.iter().zip(&parts) {
-        pause(&setup, origin, what);
+    let mut parts = Vec::new();
+    for (name, origin) in origins {
+        let what = Representation::new(&format!("/{name}"), 1_500_000).with_fields(FIELDS);
+        pause(&setup, &origin, &what);
+        parts.push((what, origin));
     }
     setup.proxy.clock.advance_ms(86_400_000);
-    let ((_, good), trickling) = origins.split_last().expect("origins");
-    let mut hops = Vec::new();
-    for ((_, origin), what) in trickling.iter().zip(&parts) {
+    let good = parts.pop().expect("parts");
+    let begin = |(what, origin): (Representation, ScriptedOrigin)| {
         let (mut hop, asked) = origin.answer("");
         let from = first_of(&asked);
         hop.send(what.part_head(from, what.length));
         hop.send(what.bytes(from, from + 1));
-        hops.push((hop, from));
-    }
+        Slow {
+            what,
+            origin,
+            hop,
+            from,
+        }
+    };
+    let slow = parts.into_iter().map(begin).collect();
     setup.proxy.wait_for(Metric::FetchesResumed, 4);
-    good.expect_untouched();
-    setup.proxy.clock.advance_ms(PROGRESS_EACH_MS);
-    for ((hop, from), what) in hops.iter_mut().zip(&parts) {
+    good.1.expect_untouched();
+    Trickling {
+        setup,
+        slow,
+        good,
+        _folder: folder,
+    }
+}
+
+impl Trickling {
+    /// What waited is asked for, and completed.
+    fn expect_completed(&self) {
+        let (what, origin) = &self.good;
+        let (mut hop, asked) = origin.answer("");
+        hop.send(what.part(first_of(&asked), what.length));
+        let ask = || self.setup.proxy.client().ask(what.get(""));
+        what.check_whole(&ask());
+        self.setup.proxy.wait_for(Metric::FetchesResumed, 5);
+    }
+}
+
+#[test]
+fn next_hops_that_trickle_leave_the_places_of_completion_to_others() {
+    let mut trickling = trickle();
+    trickling.setup.proxy.clock.advance_ms(PROGRESS_EACH_MS);
+    for Slow {
+        what, hop, from, ..
+    } in &mut trickling.slow
+    {
         hop.send(what.bytes(*from + 1, *from + 2));
         hop.expect_end();
     }
-    let what = &parts[4];
-    let (mut hop, asked) = good.answer("");
-    hop.send(what.part(first_of(&asked), what.length));
-    setup.proxy.wait_for(Metric::FetchesResumed, 5);
+    trickling.expect_completed();
+    let Trickling { setup, slow, .. } = trickling;
     setup.proxy.wait_for(Metric::FetchesUnderWay, 0);
-    what.check_whole(&setup.proxy.client().ask(what.get("")));
     assert_eq!(setup.proxy.count(Metric::PausedParts), 4);
     // what has come is kept, and the rest is asked for again later
-    trickling[0].1.expect_untouched();
+    slow[0].origin.expect_untouched();
     setup.proxy.clock.advance_ms(PAUSED_REST_MS);
-    let (_hop, asked) = trickling[0].1.answer("");
-    assert_eq!(first_of(&asked), hops[0].1 + 2);
+    let (_hop, asked) = slow[0].origin.answer("");
+    assert_eq!(first_of(&asked), slow[0].from + 2);
+}
+
+#[test]
+fn completion_that_takes_long_gives_way_to_one_that_waits_and_goes_on_after_it() {
+    let trickling = trickle();
+    let paused = trickling.setup.proxy.count(Metric::FetchesPaused);
+    trickling.setup.proxy.clock.advance_ms(PLACE_TURN_MS - 1);
+    trickling.setup.proxy.turn();
+    assert_eq!(trickling.setup.proxy.count(Metric::FetchesPaused), paused);
+    trickling.setup.proxy.clock.advance_ms(1);
+    trickling
+        .setup
+        .proxy
+        .wait_for(Metric::FetchesPaused, paused + 1);
+    trickling.expect_completed();
+    let began = Instant::now();
+    let again = loop {
+        let asked = trickling.slow.iter().find(|it| it.origin.is_touched());
+        if let Some(slow) = asked {
+            break slow;
+        }
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::yield_now();
+    };
+    let (_hop, asked) = again.origin.answer("");
+    assert_eq!(first_of(&asked), again.from + 1);
 }
 
 #[test]
@@ -291,20 +360,19 @@ fn fetch_without_readers_is_paused_while_a_small_transfer_takes_the_rate_and_goe
     let sending = hop.sending(page("Cache-Control: no-store\r\n", length));
     client.read_head();
     let reading = std::thread::spawn(move || client.read_exactly(length));
-    let is_paused = || setup.proxy.count(Metric::FetchesPaused) == 1;
-    let mut passed_ms = 0;
-    while !is_paused() {
+    let step_ms = 400;
+    for _ in 0..SCARCE_AFTER_MS / step_ms {
+        assert_eq!(setup.proxy.count(Metric::FetchesPaused), 0);
         // less than what it overdraws the link by, so that nothing is left for those behind it
         let moved = row(&setup).received_bytes;
-        setup.proxy.clock.advance_ms(400);
-        passed_ms += 400;
+        setup.proxy.clock.advance_ms(step_ms);
         let advanced = Instant::now();
-        while !is_paused() && row(&setup).received_bytes < moved + 30_000 {
+        while row(&setup).received_bytes < moved + 30_000 {
             assert!(advanced.elapsed() < PATIENCE, "{:?}", row(&setup));
             std::thread::yield_now();
         }
     }
-    assert!(passed_ms >= SCARCE_AFTER_MS, "{passed_ms}");
+    setup.proxy.wait_for(Metric::FetchesPaused, 1);
     assert!(!reading.is_finished());
     left.join().expect("no panic");
     let began = Instant::now();
