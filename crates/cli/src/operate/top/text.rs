@@ -34,7 +34,7 @@ pub(super) fn page(address: &str, reading: &Reading) -> String {
         let meanings = [&misses.why_meanings, &misses.reason_meanings];
         let meanings = meanings.into_iter().flatten();
         lines.extend(meanings.map(|it| {
-            let about = visible(&it.about, NAME_BYTES_MAX);
+            let about = visible(&it.about.replace('§', "section "), NAME_BYTES_MAX);
             format!("  {}: {about}", visible(&it.word, 32))
         }));
     }
