@@ -75,6 +75,29 @@ fn reload_opens_and_closes_listeners_without_failing_a_request() {
     assert_eq!(metrics.count("weir_panics_total"), 0);
 }
 
+#[test]
+fn listener_of_one_address_is_opened_to_all_and_closed_again_by_a_reload() {
+    let nginx = Nginx::start("");
+    let config = Config::forward();
+    let mut weir = Weir::serve(&config);
+    let address = add_listener(&mut weir, &config, by_post);
+    let other = SocketAddr::from(([127, 0, 0, 2], address.port()));
+    assert!(RawClient::try_connect(other).is_err());
+    let url = nginx.url("/connection");
+    for ip in ["0.0.0.0", "127.0.0.1"] {
+        let place = format!("{ip}:{}", address.port());
+        weir.rewrite(&config.clone().listener(&place, "forward").text());
+        assert!(by_post(&mut weir), "{}", weir.said());
+        RawClient::connect(address).get(&url).expect(200);
+        match ip {
+            "0.0.0.0" => {
+                RawClient::connect(other).get(&url).expect(200);
+            }
+            _ => wait_until_refused(other),
+        }
+    }
+}
+
 /// The workers close a removed listener one after the other.
 fn wait_until_refused(address: SocketAddr) {
     let until = std::time::Instant::now() + crate::support::PATIENCE;

@@ -85,10 +85,8 @@ impl Control {
                 // its name and its certificates may be others
                 open.configured = wanted.clone();
             } else {
-                let ours = state
-                    .open
-                    .iter()
-                    .any(|open| open.bound.address() == wanted.address);
+                let mut open = state.open.iter();
+                let ours = open.any(|open| overlap(open.bound.address(), wanted.address));
                 added.push((wanted, self.bind(wanted, ours)?));
             }
         }
@@ -163,4 +161,12 @@ impl Control {
         };
         Ok((sockets, role))
     }
+}
+
+/// Whether a listener at one address takes connections of the other: with a port in common, all
+/// addresses of a family overlap each of them.
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    let is_any = one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() == other.port()
+        && (one.ip() == other.ip() || is_any && one.is_ipv4() == other.is_ipv4())
 }
