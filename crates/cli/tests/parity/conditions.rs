@@ -2,9 +2,11 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path as FilePath;
+use std::sync::Arc;
 use weir_policy::Profile;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{AbortPolicy, ReadAhead};
+use weir_policy::rule::RuleSet;
 use weir_proxy::config::{
     AdminAddress, ByteSize, Config, Listener, LogFormat, LogTarget, Mode, Span, WhenBusy,
 };
@@ -27,6 +29,8 @@ pub(crate) struct Conditions {
     pub(crate) internet_bits_s: u64,
     /// How long connections to servers are kept.
     pub(crate) server_idle_ms: u64,
+    /// Rules of the operator, as a config file has them: a list in JSON.
+    pub(crate) rules: &'static str,
 }
 
 impl Conditions {
@@ -52,8 +56,21 @@ impl Conditions {
             background_bytes_s: self.background_bytes_s,
             read_ahead: ReadAhead::Bytes(self.read_ahead_bytes),
             follower_wait_ms: None,
+            operator_rules: self.rule_set(),
             ..Settings::of(network, self.profile)
         }
+    }
+
+    /// The rules for the simulator, which simulates all of them; `None` if there are none.
+    fn rule_set(&self) -> Option<Arc<RuleSet>> {
+        let config = Config {
+            rules: serde_json::from_str(self.rules).expect("rules"),
+            ..Config::default()
+        };
+        let (kept, left_out) = weir_sim::simulated(&config.rule_specs());
+        assert!(left_out.is_empty(), "{left_out:?}");
+        let set = || Arc::new(RuleSet::new(kept).expect("rules"));
+        (!config.rules.is_empty()).then(set)
     }
 
     /// For the proxy, which writes its access log to `log`.
@@ -78,6 +95,7 @@ impl Conditions {
         config.cache.largest_response = config.cache.memory;
         config.cache.eviction = self.eviction;
         config.cache.profile = self.profile;
+        config.rules = serde_json::from_str(self.rules).expect("rules");
         self.set_fetch(&mut config);
         let limits = &mut config.limits;
         limits.next_hop_idle = Span::from_millis(self.server_idle_ms);

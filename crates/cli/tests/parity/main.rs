@@ -102,11 +102,27 @@ const OCCURS: [(&str, u64); 55] = [
     ("judged stop-not-worth-it", 10),
 ];
 
+/// Traces that are run with each of [`RULES`], from the first seed on.
+const SEEDS_RULED: u64 = 16;
+
+/// Rules of an operator, as far as a trace can tell what they are for.
+const RULES: [&str; 3] = [
+    r#"[{"lifetime": {"default": "1h"}}]"#,
+    r#"[{"method": ["HEAD"], "bypass": true}]"#,
+    r#"[{"method": ["GET"], "ignore": ["request no-cache", "request max-age"]}]"#,
+];
+
+/// What must occur with rules, and how often at least.
+const OCCURS_RULED: [(&str, u64); 3] = [("hit", 100), ("hit;detail=rule", 2), ("fwd=bypass", 5)];
+
 fn check(seed: u64, coverage: &mut Coverage) {
-    let trace = Trace::of(seed);
-    if let Err(difference) = replay(&trace, PATIENCE, coverage) {
+    check_trace(seed, &Trace::of(seed), coverage);
+}
+
+fn check_trace(seed: u64, trace: &Trace, coverage: &mut Coverage) {
+    if let Err(difference) = replay(trace, PATIENCE, coverage) {
         let first = difference.what.clone();
-        let (trace, difference) = shortened(&trace, difference);
+        let (trace, difference) = shortened(trace, difference);
         let told = difference.told(seed, &trace);
         panic!("{told}\nbefore it was shortened: {first}");
     }
@@ -153,5 +169,23 @@ fn proxy_and_simulator_make_the_same_decisions() {
                 coverage.told()
             );
         }
+    }
+}
+
+#[test]
+fn proxy_and_simulator_make_the_same_decisions_by_rules_of_the_operator() {
+    let mut coverage = Coverage::default();
+    for rules in RULES {
+        for seed in 1..=SEEDS_RULED {
+            check_trace(seed, &Trace::of(seed).ruled_by(rules), &mut coverage);
+        }
+    }
+    for (words, least) in OCCURS_RULED {
+        let found = coverage.of(words);
+        assert!(
+            found >= least,
+            "`{words}` occurs {found} times:\n{}",
+            coverage.told()
+        );
     }
 }

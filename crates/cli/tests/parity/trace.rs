@@ -48,6 +48,12 @@ impl Trace {
         }
     }
 
+    /// The same under these rules of an operator.
+    pub(crate) fn ruled_by(mut self, rules: &'static str) -> Self {
+        self.conditions.rules = rules;
+        self
+    }
+
     /// When its first request comes, milliseconds since 1970.
     pub(crate) fn begin_ms(&self) -> u64 {
         let first = self.rows.first().map_or(0, |row| row.arrival_us);
@@ -202,6 +208,7 @@ impl<'a> Maker<'a> {
                 Kind::Caching | Kind::Eviction | Kind::Old => 8_000_000 << chance.below(6),
             },
             server_idle_ms: 1000 << chance.below(5),
+            rules: "[]",
         }
     }
 
