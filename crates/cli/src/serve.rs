@@ -19,6 +19,7 @@ use crate::serve::flags::ServeFlags;
 use record::Recording;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weir_disk::DirectoryConfig;
 use weir_disk::files::SystemFiles;
 use weir_measure::live::LinkRow;
 use weir_proxy::clock::Clock;
@@ -91,6 +92,7 @@ impl RuntimeFile {
             admin: started.admin.clone(),
             token_file: token_path(config),
             config: path.and_then(|path| std::fs::canonicalize(path).ok()),
+            store: started.disk.directories.iter().map(whole_path).collect(),
         };
         match RunFile::write(&running) {
             Ok(run_file) => *self.lock() = Some((run_file, running)),
@@ -113,6 +115,12 @@ impl RuntimeFile {
     fn lock(&self) -> MutexGuard<'_, Option<(RunFile, Running)>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Where a directory of the store is, for a reader in another folder.
+fn whole_path(directory: &DirectoryConfig) -> PathBuf {
+    let path = std::fs::canonicalize(&directory.path);
+    path.unwrap_or_else(|_| directory.path.clone())
 }
 
 /// Whole, for a reader in another folder.
@@ -311,7 +319,6 @@ const fn login_flag(login: &Login) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_disk::DirectoryConfig;
 
     fn check(toml_text: &str, expected: &str) {
         let config: Config = toml::from_str(toml_text).unwrap();

@@ -55,6 +55,15 @@ pub(crate) fn admin_of_process(process: &str) -> Option<AdminAddress> {
     same.next().map(|it| reachable_admin(it.admin))
 }
 
+/// The proxies of this user that were started with a config file, and have a store on disk: the
+/// process of each, and its directories.
+pub(crate) fn stores_of_config(config: &Path) -> Vec<(u32, Vec<PathBuf>)> {
+    let config = std::fs::canonicalize(config).ok();
+    let mut all = running::all().unwrap_or_default();
+    all.retain(|it| it.config.is_some() && it.config == config && !it.store.is_empty());
+    all.into_iter().map(|it| (it.pid, it.store)).collect()
+}
+
 /// An admin interface, and what opens it.
 #[derive(Debug)]
 pub(crate) struct AdminEndpoint {
@@ -84,6 +93,7 @@ pub(crate) fn endpoint(flags: &AdminFlags) -> Result<AdminEndpoint, Failure> {
                 format!("cannot use the admin token in `{}`", path.display()),
                 error,
             )
+            .hint("run this as the user that can read it, or name another file with `--token-file`")
         })
     });
     Ok(AdminEndpoint {

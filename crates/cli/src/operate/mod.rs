@@ -23,7 +23,9 @@ use weir_proxy::admin::BOTH_MODES;
 pub(crate) use client::Reply;
 pub(crate) use cluster::{ClusterFlags, DrainFlags, RouteFlags, cluster, drain, route};
 pub(crate) use explain::{ExplainFlags, explain};
-pub(crate) use find::{AdminEndpoint, AdminFlags, admin_of_process, endpoint, reachable};
+pub(crate) use find::{
+    AdminEndpoint, AdminFlags, admin_of_process, endpoint, reachable, stores_of_config,
+};
 pub(crate) use modules::{ModulesFlags, modules};
 pub(crate) use running::{RunFile, Running};
 pub(crate) use stored::{StoredFlags, push_encoded, stored};

@@ -13,7 +13,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use weir_proxy::config::AdminAddress;
 
-/// The longest file read, in bytes: two paths and an address.
+/// The longest file read, in bytes: some paths and an address.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// A proxy that runs.
@@ -29,6 +29,9 @@ pub(crate) struct Running {
     /// The config file that it was started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) config: Option<PathBuf>,
+    /// The directories of its store, which a restart alone changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) store: Vec<PathBuf>,
 }
 
 /// A file that says that this process runs; it is removed when dropped.

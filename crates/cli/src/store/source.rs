@@ -34,6 +34,9 @@ pub(super) fn open(store: &StoreFlags, command: &str) -> Result<Source, Failure>
     } else {
         store.dir.clone()
     };
+    if let Some(config) = &store.config {
+        tell_of_others(config, &paths);
+    }
     let mut directories = Vec::new();
     for path in &paths {
         match Directory::open(path) {
@@ -58,8 +61,13 @@ fn in_use(store: &StoreFlags, error: &OfflineError, command: &str) -> Result<Sou
             store.config.clone(),
             store.token_file.clone(),
         );
-        let is_known = store.config.is_some() || address.is_some();
-        if is_known && let Ok(proxy) = OnlineStore::find(&flags) {
+        let found = match (&address, &store.config) {
+            // that it cannot be asked has a reason of its own: its token cannot be read
+            (Some(_), _) => Some(OnlineStore::find(&flags)?),
+            (None, Some(_)) => OnlineStore::find(&flags).ok(),
+            (None, None) => None,
+        };
+        if let Some(proxy) = found {
             tell(&format!(
                 "note: process {process} uses the store: it is asked at {}",
                 proxy.address()
@@ -78,6 +86,26 @@ fn in_use(store: &StoreFlags, error: &OfflineError, command: &str) -> Result<Sou
     Err(failure(error).hint(format!(
         "ask that process: `weir store {command} --admin {address}`{which}; or stop it, or look at a copy of the directory"
     )))
+}
+
+/// Tells of each proxy that was started with this config file, and whose store is in other
+/// directories than the file has by now.
+fn tell_of_others(config: &Path, paths: &[PathBuf]) {
+    let listed = |paths: &[PathBuf]| {
+        let each = paths.iter().map(|path| format!("`{}`", path.display()));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let whole = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    let named: Vec<PathBuf> = paths.iter().map(whole).collect();
+    for (process, used) in operate::stores_of_config(config) {
+        if used != named {
+            tell(&format!(
+                "note: process {process}, which was started with this file, has its store in {}, and the file says {}: a restart changes that; `--dir` names the one that you mean",
+                listed(&used),
+                listed(&named)
+            ));
+        }
+    }
 }
 
 /// The failure for a store that cannot be read.

@@ -29,6 +29,8 @@ fn check(parts: &Parts, damage: impl Fn(&Path)) {
     for number in 0..TARGETS {
         parts.get(&weir, &target(number));
     }
+    // the last one is stored behind its response
+    wait_for_entries(&weir, TARGETS as u64);
     for number in 0..TARGETS {
         let (_, reply) = parts.get(&weir, &target(number));
         assert!(reply.is_hit(), "{number}: {}", reply.head);

@@ -109,6 +109,69 @@ fn store_of_a_running_proxy_shows_what_its_files_show() {
     }
 }
 
+/// A page has at most 1,000 records, and four calls at once are served.
+#[test]
+fn four_readers_at_once_have_all_pages_of_a_store() {
+    const RESPONSES: usize = 1_100;
+    let parts = Parts::new();
+    let proxy = parts.serve();
+    wait_until_loaded(&proxy);
+    let address = proxy.address();
+    std::thread::scope(|scope| {
+        for first in 0..4 {
+            scope.spawn(move || {
+                let mut client = RawClient::connect(address);
+                for number in (first..RESPONSES).step_by(4) {
+                    client.send(request("GET", &format!("/{number}?size=10")));
+                    assert_eq!(client.reply().status(), 200, "{number}");
+                }
+            });
+        }
+    });
+    wait_for_entries(&proxy, RESPONSES as u64);
+    let first = proxy.ask("POST", "/store/ls").expect(200).text();
+    let first: Value = first.parse().expect("JSON");
+    assert!(first["next"].is_string(), "{}", first["next"]);
+    let admin = proxy.admin.to_string();
+    let folder = proxy.folder();
+    let listed: Vec<Output> = std::thread::scope(|scope| {
+        let each = || scope.spawn(|| store(folder, &["ls", "--admin", &admin]));
+        let all: Vec<_> = (0..4).map(|_| each()).collect();
+        let all = all.into_iter().map(|one| one.join().expect("no panic"));
+        all.collect()
+    });
+    let (exit, expected) = check_same(&proxy, parts.path(), &["ls"]);
+    assert_eq!((exit, expected.lines().count()), (Some(0), RESPONSES));
+    for output in listed {
+        assert_eq!(said(&output, parts.path()), (Some(0), expected.clone()));
+    }
+}
+
+#[test]
+fn store_that_the_file_does_not_name_any_more_is_named_in_a_note() {
+    let parts = Parts::new();
+    let proxy = parts.serve();
+    parts.get(&proxy, "/a?size=100");
+    wait_for_entries(&proxy, 1);
+    wait_until_loaded(&proxy);
+    let other = copy(parts.path());
+    let text = std::fs::read_to_string(proxy.file("weir.toml")).expect("a file");
+    let used = format!("{:?}", parts.path());
+    assert!(text.contains(&used), "{text}");
+    proxy.rewrite(&text.replace(&used, &format!("{:?}", other.path())));
+    let config = proxy.file("weir.toml");
+    let config = config.to_str().expect("text");
+    let listed = store(proxy.folder(), &["ls", "--config", config]);
+    assert_eq!(listed.status.code(), Some(0), "{listed:?}");
+    let note = format!(
+        "note: process {}, which was started with this file, has its store in `{}`, and the file says `{}`: a restart changes that; `--dir` names the one that you mean\n",
+        proxy.id(),
+        parts.path().display(),
+        other.path().display()
+    );
+    assert_eq!(String::from_utf8_lossy(&listed.stderr), note);
+}
+
 #[test]
 fn damage_is_named_by_a_running_proxy_as_by_its_files() {
     let parts = Parts::new();
@@ -255,4 +318,15 @@ fn what_is_stored_is_shown_for_the_token_alone() {
     let failed = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{failed}");
     assert!(failed.contains("asks for a token"), "{failed}");
+    // of a token that cannot be read the file is named
+    let gone = folder.path().join("gone");
+    std::fs::rename(&token, &gone).expect("ours");
+    let config = proxy.file("weir.toml");
+    let config = config.to_str().expect("text");
+    let refused = store(proxy.folder(), &["ls", "--config", config]);
+    let failed = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{failed}");
+    let named = format!("cannot use the admin token in `{file}`");
+    assert!(failed.contains(&named), "{failed}");
+    assert!(failed.contains("`--token-file`"), "{failed}");
 }
