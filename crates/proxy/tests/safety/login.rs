@@ -1,6 +1,7 @@
 //! Logins of clients of a forward proxy: who is let in, and what becomes of the credentials.
 
 use crate::support::{Response, Setup};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use weir_measure::{LoginOutcome, Metric};
@@ -134,6 +135,35 @@ fn requests_behind_one_that_is_verified_keep_their_order() {
     let refused = client.ask(post);
     assert_eq!(refused.status(), 407);
     assert_eq!(refused.head.field("connection"), Some("close"));
+}
+
+/// Each has its own share of the queue.
+#[test]
+fn clients_behind_a_trusted_proxy_take_no_places_of_each_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let setup = Setup::forward_with(|config| {
+        asking(folder.path())(config);
+        // that takes long to verify
+        let slow = ADA.replace("$04$", "$11$");
+        config.login.users_file = write(&folder.path().join("users"), &slow);
+        config.forwarded.trusted_proxies = vec!["127.0.0.0/8".parse().expect("a network")];
+    });
+    let asking = |client: &str, number: usize| {
+        let login = BASE64_STANDARD.encode(format!("ada:wrong-{client}-{number}"));
+        let fields = format!(
+            "X-Forwarded-For: 198.51.100.1, {client}\r\nProxy-Authorization: Basic {login}\r\n"
+        );
+        let mut asking = setup.proxy.client();
+        asking.send(setup.head("GET", "/", "1.1", &fields));
+        asking
+    };
+    let many: Vec<_> = (0..9).map(|number| asking("192.0.2.1", number)).collect();
+    let mut other = asking("192.0.2.2", 0);
+    assert_eq!(other.read_response().status(), 407);
+    for mut one in many {
+        let status = one.read_response().status();
+        assert!(matches!(status, 407 | 503), "{status}");
+    }
 }
 
 #[test]

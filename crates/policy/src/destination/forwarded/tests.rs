@@ -455,6 +455,41 @@ fn family_that_a_trusted_proxy_does_not_send_says_the_same() {
     );
 }
 
+#[test]
+fn request_of_a_trusted_proxy_counts_for_the_client_that_this_has_seen() {
+    let counted = |client: &str, claims: &'static str, expected: &str| {
+        let rules = rules(ClientName::Address);
+        let counted = rules.counted_client(client.parse().unwrap(), &lines(claims));
+        assert_eq!(counted.to_string(), expected, "{client} {claims}");
+    };
+    counted("10.0.0.1", "X-Forwarded-For: 192.0.2.1", "192.0.2.1");
+    counted(
+        "10.0.0.1",
+        "Forwarded: for=\"[2001:db8::1]:5\"",
+        "2001:db8::1",
+    );
+    // what that client has written stands before it
+    counted(
+        "10.0.0.1",
+        "X-Forwarded-For: 203.0.113.9, 192.0.2.1, 10.0.0.7",
+        "192.0.2.1",
+    );
+    counted(
+        "10.0.0.1",
+        "X-Forwarded-For: 192.0.2.1\nForwarded: for=192.0.2.2",
+        "192.0.2.1",
+    );
+    for claims in [
+        "",
+        "X-Forwarded-For: 192.0.2.1, unknown",
+        "X-Forwarded-For: 10.0.0.7",
+    ] {
+        counted("10.0.0.1", claims, "10.0.0.1");
+    }
+    // of others nothing is believed
+    counted("192.0.2.7", "X-Forwarded-For: 192.0.2.1", "192.0.2.7");
+}
+
 proptest! {
     /// However many addresses a client writes before that which the trusted proxy has seen, one
     /// member is made, of that one; so they select no variant. It is read as the same.

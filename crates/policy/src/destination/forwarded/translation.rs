@@ -66,6 +66,28 @@ pub(super) fn member(
     out
 }
 
+impl ForwardedRules {
+    /// Which client a request of `client` with these `fields` counts for, where each has a share of
+    /// something: of one that is trusted it is the nearest address that is no trusted proxy's, if
+    /// it names one.
+    #[must_use]
+    pub fn counted_client(&self, client: IpAddr, fields: &[FieldLine<'_>]) -> IpAddr {
+        if !self.trusts(client) {
+            return client;
+        }
+        let nodes = match is_forwarded_alone(fields) {
+            true => addresses(fields),
+            false => chain(fields, ForwardedField::XForwardedFor, |node| {
+                node.iter().all(u8::is_ascii_graphic)
+            }),
+        };
+        let nodes: Vec<Option<IpAddr>> = list_elements(&nodes).map(address).collect();
+        let is_other = |node: &&Option<IpAddr>| node.is_none_or(|address| !self.trusts(address));
+        let nearest = nodes.iter().rev().find(is_other).copied().flatten();
+        nearest.unwrap_or(client)
+    }
+}
+
 /// The members of `X-Forwarded-For` that say what `Forwarded` among `claims` says.
 pub(super) fn addresses(claims: &[FieldLine<'_>]) -> Vec<u8> {
     let members = forwarded(claims);

@@ -6,6 +6,7 @@
 //! is about `Authorization`).
 
 use super::{Front, InputResult, Receiver, refuse, take_believed, take_head};
+use crate::log::client::ClientFacts;
 use crate::log::served::ServedRequest;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::settings::logins::Login;
@@ -32,7 +33,10 @@ pub(super) fn take(
     let is_login = |line: &&FieldLine<'_>| identify(line.name) == Some(Known::ProxyAuthorization);
     let shown = head.fields.iter().filter(is_login).map(|line| line.value);
     let counters = receiver.worker.counters();
-    let (answer, outcome) = match logins.check(receiver.client.peer.ip(), shown) {
+    let ClientFacts { listener, peer, .. } = receiver.client;
+    let rules = settings.forwarded(listener.mode);
+    let client = rules.counted_client(peer.ip(), head.fields);
+    let (answer, outcome) = match logins.check(client, shown) {
         Login::Of(user) => {
             counters.inc(Metric::Logins(LoginOutcome::Right));
             let others = head.fields.iter().filter(|line| !is_login(line));
