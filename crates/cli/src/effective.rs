@@ -6,7 +6,7 @@ use crate::messages::{Failure, tell};
 use crate::serve::flags::ServeFlags;
 use std::net::SocketAddr;
 use weir_proxy::config::{Config, Directory, Disk, Invalid, Listener, Mistakes, Mode, Route};
-use weir_proxy::{certificate_warnings, check_certificates, check_modules};
+use weir_proxy::{certificate_warnings, check_certificates, check_modules, state_file_warnings};
 
 /// Reads the file the flags name, if any, and applies the flags. A reload is the same call again.
 ///
@@ -43,6 +43,7 @@ pub(crate) fn load_for_this_machine(flags: &ServeFlags) -> Result<Config, Failur
 fn warnings(config: &Config, flags: &ServeFlags) -> Vec<String> {
     let mut found = config.warnings();
     found.extend(certificate_warnings(config));
+    found.extend(state_file_warnings(config));
     let is_default_disk = config.disk.enabled && config.disk.directories.is_empty();
     if found.is_empty() && !is_default_disk {
         return Vec::new();

@@ -96,9 +96,18 @@ fn quota_without_a_place_for_what_is_spent_is_refused_at_its_place() {
         std::fs::write(folder.path().join("weir.toml"), text).unwrap();
         let said = whole(&weir(folder.path(), &["check", "weir.toml"]));
         assert!(said.starts_with(expected), "{said}");
+        said
     };
     check(true, "", "exit 0\n");
     check(false, "state_file = \"/var/lib/weir/a\"\n", "exit 0\n");
+    let empty = folder.path().join("empty");
+    std::fs::write(&empty, "").unwrap();
+    let said = check(false, &format!("state_file = {empty:?}\n"), "exit 0\n");
+    let warning = format!(
+        "warning: weir.toml:9:14: `link[0].state_file`: `{}` is empty: as much of the quota counts as spent as has passed of the period\n",
+        empty.display()
+    );
+    assert!(said.contains(&warning), "{said}");
     let refused = "exit 2\n--- stdout\n--- stderr\nerror: cannot use config `weir.toml`\n  caused by: weir.toml:7:9: `link[0].quota`: there is no place for what is spent: no store on disk, and no directory of a service (`STATE_DIRECTORY`)\n";
     check(false, "", refused);
 }

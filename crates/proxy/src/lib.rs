@@ -50,4 +50,4 @@ pub use settings::hooks::{Hook, HookFuture, Hooks};
 pub use settings::tls::{certificate_warnings, check_certificates};
 pub use weir_net::clock;
 pub use weir_net::raise_descriptor_limit;
-pub use worker::links::link_line;
+pub use worker::links::{link_line, state_file_warnings};

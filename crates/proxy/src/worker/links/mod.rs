@@ -6,7 +6,7 @@ mod state_file;
 
 pub use notices::link_line;
 
-use crate::config::{self, Config};
+use crate::config::{self, Config, Invalid};
 use crate::log::access_log::Say;
 use state_file::{Found, StateFile};
 use std::io;
@@ -77,6 +77,28 @@ pub(crate) struct LinkError {
     pub(crate) hint: Option<String>,
     /// The file that cannot be used, and the setting that names another one.
     pub(crate) place: Option<(PathBuf, String)>,
+}
+
+/// The state files that a configuration names and that are empty, if Weir would use them: what is
+/// spent is not known from them.
+#[must_use]
+pub fn state_file_warnings(config: &Config) -> Vec<Invalid> {
+    let with_quota = config.links.iter().enumerate();
+    let with_quota = with_quota.filter(|(_, link)| link.quota.is_some());
+    let named = with_quota.filter_map(|(index, link)| Some((index, link.state_file.as_ref()?)));
+    let is_empty = |path: &Path| std::fs::metadata(path).is_ok_and(|file| file.len() == 0);
+    let empty = named.filter(|(_, path)| is_empty(path));
+    let warning = |(index, path): (usize, &PathBuf)| {
+        Invalid::new(
+            format!("link[{index}].state_file"),
+            format!(
+                "`{}` is empty: as much of the quota counts as spent as has passed of the period",
+                path.display()
+            ),
+            "to begin with the whole quota, remove the file: Weir creates it",
+        )
+    };
+    empty.map(warning).collect()
 }
 
 impl LinkSet {
