@@ -260,6 +260,29 @@ fn reading_large(setup: &Setup, path: &str, address: u8) -> Reader {
     reader
 }
 
+/// The rest of `/tagged` is asked for, and sent.
+fn send_rest(mut hop: OriginConnection) -> JoinHandle<OriginConnection> {
+    let head = hop.read_head();
+    assert!(
+        head.start_line().starts_with("GET /tagged "),
+        "{}",
+        head.start_line()
+    );
+    assert_eq!(head.field("if-range"), Some("\"a\""));
+    let range = head.field("range").expect("a range");
+    let from = range
+        .strip_prefix("bytes=")
+        .and_then(|range| range.split('-').next());
+    let from: usize = from.and_then(|from| from.parse().ok()).expect("a number");
+    let rest = PINNED - from;
+    let last = PINNED - 1;
+    hop.sending(format!(
+        "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nConnection: close\r\n\
+         Content-Range: bytes {from}-{last}/{PINNED}\r\nContent-Length: {rest}\r\n\r\n{}",
+        "a".repeat(rest)
+    ))
+}
+
 /// What is sent slowly is kept in memory until it is sent, in a quarter of the memory at most.
 #[test]
 fn clients_that_are_held_back_keep_no_new_response_from_being_stored() {
@@ -321,7 +344,7 @@ fn response_that_is_evicted_while_it_is_sent_slowly_is_fetched_to_its_end() {
     let evicted = reading_large(&setup, "/tagged", 10);
     setup.proxy.wait_for(Metric::RuleNotKept, 1);
     let mut number = 0;
-    let mut hop = loop {
+    let hop = loop {
         if setup.origin.is_touched() {
             break setup.origin.accept();
         }
@@ -330,27 +353,49 @@ fn response_that_is_evicted_while_it_is_sent_slowly_is_fetched_to_its_end() {
         number += 1;
         setup.proxy.turn();
     };
-    let head = hop.read_head();
-    assert!(
-        head.start_line().starts_with("GET /tagged "),
-        "{}",
-        head.start_line()
-    );
-    assert_eq!(head.field("if-range"), Some("\"a\""));
-    let range = head.field("range").expect("a range");
-    let from = range
-        .strip_prefix("bytes=")
-        .and_then(|range| range.split('-').next());
-    let from: usize = from.and_then(|from| from.parse().ok()).expect("a number");
-    let rest = PINNED - from;
-    let last = PINNED - 1;
-    let sending = hop.sending(format!(
-        "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nConnection: close\r\n\
-         Content-Range: bytes {from}-{last}/{PINNED}\r\nContent-Length: {rest}\r\n\r\n{}",
-        "a".repeat(rest)
-    ));
+    let sending = send_rest(hop);
     have_all(&setup, vec![kept, evicted]);
     drop(sending.join().expect("sent"));
+    assert_eq!(setup.proxy.count(Metric::RuleUnlimited), 0);
+}
+
+/// It is in memory for this client alone, once the others have it.
+#[test]
+fn response_that_another_has_had_fetched_is_fetched_again_for_a_client_with_its_share() {
+    let setup = setup_with_little_memory("40KiB/s");
+    get_large(&setup, "/kept", false);
+    let kept = reading_large(&setup, "/kept", 10);
+    let mut leader = Reader::asking(&setup, "/tagged", 9);
+    let mut hop = setup.origin.accept();
+    hop.read_head();
+    let response = large("/tagged");
+    let (begin, end) = response.split_at(response.len() - 1000);
+    let sending = hop.sending(begin);
+    leader.head(false);
+    assert_eq!(
+        leader.client.read_exactly(PINNED - 1000).len(),
+        PINNED - 1000
+    );
+    let mut follower = reading_large(&setup, "/tagged", 10);
+    while follower.got == 0 {
+        setup.proxy.clock.advance_ms(200);
+        setup.proxy.turn();
+        follower.read_available();
+    }
+    assert_eq!(setup.proxy.count(Metric::RuleNotKept), 0);
+    let mut hop = sending.join().expect("sent");
+    hop.send(end);
+    assert_eq!(leader.client.read_exactly(1000).len(), 1000);
+    while !setup.origin.is_touched() {
+        setup.proxy.clock.advance_ms(200);
+        setup.proxy.turn();
+        follower.read_available();
+        assert!(follower.got < PINNED, "it was kept for it");
+    }
+    let sending = send_rest(setup.origin.accept());
+    have_all(&setup, vec![kept, follower]);
+    drop(sending.join().expect("sent"));
+    assert_eq!(setup.proxy.count(Metric::RuleNotKept), 1);
     assert_eq!(setup.proxy.count(Metric::RuleUnlimited), 0);
 }
 
