@@ -491,8 +491,6 @@ labels! {
         Malformed = "malformed",
         /// Heads of as many bytes were under way on the connection as are allowed.
         Heads = "heads",
-        /// It was a CONNECT, which takes HTTP/1.1 here.
-        Connect = "connect",
         /// The client kept the window of the stream closed for too long.
         Window = "window",
     }

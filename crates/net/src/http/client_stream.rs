@@ -1,7 +1,7 @@
 //! One request of a client, and the response to it.
 
 use super::http1::{Http1Content, Http1Response};
-use super::http2::Http2Stream;
+use super::http2::{self, Http2Stream};
 use super::next_hop_stream::NextHopStream;
 use super::request_content::{self, RequestContent};
 use super::response_sender::ResponseSender;
@@ -157,8 +157,13 @@ impl<'c> ClientStream<'c> {
                 )
                 .await
             }
-            // such requests are refused where they come in
-            request_content::Kind::Http2(_) => unsupported(Side::Client),
+            request_content::Kind::Http2(content) => {
+                let Some(response) = self.response.http2_mut() else {
+                    return unsupported(Side::Client);
+                };
+                let halves = (&mut **content, response);
+                http2::tunnel::relay(halves, next_hop, (head, surplus), idle_limit, drain).await
+            }
             #[cfg(feature = "multiplexed-double")]
             request_content::Kind::Double(content) => {
                 content

@@ -70,6 +70,14 @@ impl<'c> ResponseSender<'c> {
         }
     }
 
+    /// The stream of HTTP/2 that it is the half of, if it is.
+    pub(super) fn http2_mut(&mut self) -> Option<&mut Http2Response> {
+        match &mut self.kind {
+            Kind::Http2(response) => Some(response),
+            _ => None,
+        }
+    }
+
     /// Has the content of the final response pass `filter`. To be called before [`Self::begin`],
     /// which is to be told that the length is not known. Bytes that are offered count as accepted
     /// once the filter has taken them; there is no trailer section.

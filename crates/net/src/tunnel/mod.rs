@@ -199,16 +199,16 @@ async fn relay_by(
 }
 
 /// What both directions report to the idle timer.
-struct Activity {
+pub(crate) struct Activity {
     last: Cell<Instant>,
-    to_client_bytes: Cell<u64>,
-    to_next_hop_bytes: Cell<u64>,
+    pub(crate) to_client_bytes: Cell<u64>,
+    pub(crate) to_next_hop_bytes: Cell<u64>,
     /// Directions that wait for the link of the next hop.
     held_back: Cell<u32>,
 }
 
 impl Activity {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             last: Cell::new(Instant::now()),
             to_client_bytes: Cell::new(0),
@@ -217,12 +217,12 @@ impl Activity {
         }
     }
 
-    fn touch(&self) {
+    pub(crate) fn touch(&self) {
         self.last.set(Instant::now());
     }
 
     /// Runs `wait`, which is a wait for the link of the next hop: the tunnel is not idle meanwhile.
-    async fn held_back<T>(&self, wait: impl Future<Output = T>) -> T {
+    pub(crate) async fn held_back<T>(&self, wait: impl Future<Output = T>) -> T {
         self.held_back.set(self.held_back.get() + 1);
         let done = wait.await;
         self.held_back.set(self.held_back.get() - 1);
@@ -232,7 +232,7 @@ impl Activity {
 
     /// Ready when no byte was relayed for `limit`, and none waited for the link. The timer is set
     /// again once per limit, not once per move.
-    async fn idle_for(&self, limit: Duration) {
+    pub(crate) async fn idle_for(&self, limit: Duration) {
         loop {
             if self.held_back.get() > 0 {
                 self.touch();

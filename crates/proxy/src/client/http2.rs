@@ -252,7 +252,6 @@ impl Http2Client {
         for (cause, count) in [
             (Http2Reset::Malformed, notices.malformed),
             (Http2Reset::Heads, notices.heads),
-            (Http2Reset::Connect, notices.connect),
             (Http2Reset::Window, notices.stalled),
         ] {
             if count > 0 {

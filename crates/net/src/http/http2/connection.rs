@@ -9,7 +9,7 @@ use super::transport::Transport;
 use crate::client::ClientSocket;
 use h2::server::{Builder, Connection, Handshake, SendResponse};
 use h2::{Reason, RecvStream};
-use http::{Method, Request};
+use http::Request;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -61,8 +61,6 @@ pub struct Http2Notices {
     pub malformed: u64,
     /// Requests that were refused, as too many heads were under way.
     pub heads: u64,
-    /// CONNECT requests, which are not served on a stream.
-    pub connect: u64,
     /// Responses that were ended as their window stayed closed.
     pub stalled: u64,
 }
@@ -185,25 +183,22 @@ impl Http2Connection {
         mut response: SendResponse<Piece>,
     ) -> Option<Http2Accepted> {
         let (parts, content) = request.into_parts();
-        let (reason, count) = if parts.method == Method::CONNECT {
-            (Reason::HTTP_1_1_REQUIRED, &mut self.notices.connect)
-        } else {
-            match head::request_head(&parts, self.form, content.is_end_stream()) {
-                Ok(head) => match HeadPlace::take(&self.shared, head.len()) {
-                    Some(place) => {
-                        let shared = Rc::clone(&self.shared);
-                        let stream = Http2Stream {
-                            content,
-                            response,
-                            shared,
-                            place,
-                        };
-                        return Some(Http2Accepted::Request(head, stream));
-                    }
-                    None => (Reason::REFUSED_STREAM, &mut self.notices.heads),
-                },
-                Err(_) => (Reason::PROTOCOL_ERROR, &mut self.notices.malformed),
-            }
+        let ends = content.is_end_stream();
+        let (reason, count) = match head::request_head(&parts, self.form, ends) {
+            Ok(head) => match HeadPlace::take(&self.shared, head.len()) {
+                Some(place) => {
+                    let shared = Rc::clone(&self.shared);
+                    let stream = Http2Stream {
+                        content,
+                        response,
+                        shared,
+                        place,
+                    };
+                    return Some(Http2Accepted::Request(head, stream));
+                }
+                None => (Reason::REFUSED_STREAM, &mut self.notices.heads),
+            },
+            Err(_) => (Reason::PROTOCOL_ERROR, &mut self.notices.malformed),
         };
         *count += 1;
         response.send_reset(reason);

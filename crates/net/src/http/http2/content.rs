@@ -39,6 +39,12 @@ impl Http2Content {
         }
     }
 
+    /// What follows belongs to a tunnel.
+    pub(super) fn become_tunnel(&mut self) {
+        self.length = BodyLength::UntilClose;
+        self.is_ended = false;
+    }
+
     pub(crate) fn length(&self) -> BodyLength {
         self.length
     }

@@ -25,6 +25,7 @@ mod piece;
 mod response;
 mod shared;
 mod transport;
+pub(super) mod tunnel;
 
 pub use connection::{Http2Accepted, Http2Connection, Http2Notices, Http2Rules, Http2Stream};
 pub(crate) use content::Http2Content;

@@ -33,8 +33,10 @@ enum SendHalf {
     Begun(SendResponse<Piece>),
     /// A final head was sent, and content may follow.
     Streaming(SendStream<Piece>),
-    /// Nothing follows.
+    /// The response was sent whole.
     Ended,
+    /// It was not, and the stream was reset.
+    Reset,
 }
 
 impl SendHalf {
@@ -43,7 +45,7 @@ impl SendHalf {
         match self {
             Self::Begun(response) => response.poll_reset(cx).map(drop),
             Self::Streaming(stream) => stream.poll_reset(cx).map(drop),
-            Self::Ended => Poll::Pending,
+            Self::Ended | Self::Reset => Poll::Pending,
         }
     }
 
@@ -51,9 +53,9 @@ impl SendHalf {
         match self {
             Self::Begun(response) => response.send_reset(reason),
             Self::Streaming(stream) => stream.send_reset(reason),
-            Self::Ended => {}
+            Self::Ended | Self::Reset => return,
         }
-        *self = Self::Ended;
+        *self = Self::Reset;
     }
 }
 
@@ -218,6 +220,7 @@ impl Http2Response {
                         bytes: 0,
                     });
                     if stop.since.elapsed() >= self.shared.window_closed {
+                        self.stop = None;
                         half.reset(Reason::CANCEL);
                         self.shared.note_stall();
                         return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
@@ -312,9 +315,18 @@ impl Http2Response {
     }
 
     pub(crate) fn abort(&mut self) {
-        if !self.is_complete {
-            self.half.borrow_mut().reset(Reason::INTERNAL_ERROR);
+        self.reset(Reason::INTERNAL_ERROR);
+    }
+
+    /// Ends a response that is not whole, for this reason.
+    pub(super) fn reset(&mut self, reason: Reason) {
+        if self.is_complete {
+            return;
         }
+        if self.stop.take().is_some() {
+            self.shared.note_stall();
+        }
+        self.half.borrow_mut().reset(reason);
     }
 
     pub(crate) fn sent_bytes(&self) -> u64 {

@@ -20,7 +20,6 @@ pub(super) const END_HEADERS: u8 = 4;
 pub(super) const PROTOCOL_ERROR: u32 = 1;
 pub(super) const REFUSED_STREAM: u32 = 7;
 pub(super) const ENHANCE_YOUR_CALM: u32 = 11;
-pub(super) const HTTP_1_1_REQUIRED: u32 = 13;
 
 /// A setting (RFC 9113 §6.5.2).
 pub(super) const INITIAL_WINDOW_SIZE: u16 = 4;

@@ -2,8 +2,7 @@
 
 use super::Clear;
 use super::frames::{
-    DATA, END_HEADERS, END_STREAM, Frames, GOAWAY, HEADERS, HTTP_1_1_REQUIRED, PROTOCOL_ERROR,
-    RST_STREAM, block, get,
+    DATA, END_HEADERS, END_STREAM, Frames, GOAWAY, HEADERS, PROTOCOL_ERROR, RST_STREAM, block, get,
 };
 
 /// Fields of a GET, without those named, and with these.
@@ -131,10 +130,22 @@ fn content_of_another_length_than_its_head_says_ends_the_stream() {
 }
 
 #[test]
-fn connect_on_a_stream_is_told_to_come_by_http11() {
+fn connect_is_for_forward_proxies_and_has_no_other_target() {
     let clear = Clear::start();
     let mut client = clear.frames();
-    client.request(1, &[(":method", "CONNECT"), (":authority", "a.test:443")]);
-    assert_eq!(client.until(RST_STREAM).error(), HTTP_1_1_REQUIRED);
-    clear.expect_resets("connect", 1);
+    let connect = (":method", "CONNECT");
+    client.request(1, &[connect, (":authority", "a.test:443")]);
+    // 405
+    assert_eq!(client.until(HEADERS).stream, 1);
+    let more = [(":path", "/"), (":scheme", "http"), ("content-length", "5")];
+    for (stream, field) in (3..).step_by(2).zip(more) {
+        client.request(stream, &[connect, (":authority", "a.test:443"), field]);
+        assert_eq!(
+            client.until(RST_STREAM).error(),
+            PROTOCOL_ERROR,
+            "{field:?}"
+        );
+    }
+    let metrics = clear.weir.metrics();
+    assert_eq!(metrics.count("weir_tunnels_opened_total"), 0);
 }

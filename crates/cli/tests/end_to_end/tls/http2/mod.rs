@@ -3,6 +3,7 @@
 
 mod attacks;
 mod frames;
+mod isolation;
 mod limits;
 mod malformed;
 mod transfers;

@@ -3,7 +3,7 @@
 use super::super::Gateway;
 use super::frames::{END_STREAM, GOAWAY};
 use super::{Clear, LOCATIONS};
-use crate::support::{Curl, RawClient, Signal, content};
+use crate::support::{Config, Curl, Issued, KeyKind, Nginx, RawClient, Signal, Weir, content};
 use std::process::Command;
 
 const LENGTH: usize = 20 << 20;
@@ -120,6 +120,31 @@ fn stopped_stream_holds_no_other_and_goes_on() {
     let expected = format!("50 others\n{LENGTH} bytes\n");
     assert_eq!(said, expected, "{}", String::from_utf8_lossy(&out.stderr));
     assert_eq!(gateway.weir.metrics().count("weir_panics_total"), 0);
+}
+
+#[test]
+fn tunnel_of_a_forward_proxy_is_a_stream_beside_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let issued = Issued::new(folder.path(), "proxy", &["proxy.test"], KeyKind::Ecdsa);
+    let nginx = Nginx::start(LOCATIONS);
+    nginx.file("large", &content(9, 10 << 20));
+    let config = Config::forward().tls(&[&issued]);
+    let port = nginx.address.port();
+    let weir = Weir::serve(&config.set("access.connect_ports", &format!("[{port}]")));
+    let out = Command::new("node")
+        .arg("-e")
+        .arg(include_str!("tunnel.js"))
+        .arg(weir.address().port().to_string())
+        .arg(&issued.chain)
+        .arg(nginx.address.to_string())
+        .output()
+        .expect("node starts");
+    let said = String::from_utf8_lossy(&out.stdout);
+    let expected = "tunnel 200\nbeside 200 32 bytes\nthrough true\nother 403\n";
+    assert_eq!(said, expected, "{}", String::from_utf8_lossy(&out.stderr));
+    let metrics = weir.until("closed", |metrics| metrics.requests("tunnel") == 2);
+    assert_eq!(metrics.count("weir_tunnels_open"), 0);
+    assert_eq!(metrics.count("weir_panics_total"), 0);
 }
 
 #[test]
