@@ -72,6 +72,7 @@ fn services(records: &[ServiceRecord]) -> Vec<Member> {
         hop: HopKey {
             host: record.target.as_str().into(),
             port: record.port,
+            tls: None,
         },
         weight: Weight::new(record.weight).unwrap_or(Weight::ONE),
         state: NodeState::In,
@@ -85,6 +86,7 @@ fn addresses(records: &[IpAddr], port: u16) -> Vec<Member> {
         hop: HopKey {
             host: ip.to_string().into(),
             port,
+            tls: None,
         },
         weight: Weight::new(WEIGHT_DEFAULT).unwrap_or(Weight::ONE),
         state: NodeState::In,

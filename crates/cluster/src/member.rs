@@ -145,6 +145,7 @@ mod tests {
             hop: HopKey {
                 host: "10.0.0.1".into(),
                 port,
+                tls: None,
             },
             weight: Weight::ONE,
             state: NodeState::In,
@@ -190,6 +191,7 @@ mod tests {
             let expected = expected.map(|(host, port)| HopKey {
                 host: host.into(),
                 port,
+                tls: None,
             });
             assert_eq!(found, expected, "{text}");
         };

@@ -26,6 +26,7 @@ impl OwnNode {
         let bound = self.listeners.first().map(|address| HopKey {
             host: address.ip().to_string().into(),
             port: address.port(),
+            tls: None,
         });
         Some(Member {
             name: self.name.clone()?,
@@ -109,6 +110,7 @@ mod tests {
             hop: HopKey {
                 host: host.into(),
                 port: if name == "c" { 4002 } else { 4001 },
+                tls: None,
             },
             weight: Weight::ONE,
             state: NodeState::In,

@@ -564,6 +564,8 @@ labels! {
         Timeout = "timeout",
         /// Our own limit or lack of file descriptors stood in the way.
         Limit = "limit",
+        /// The connection was established, and the TLS handshake on it has failed.
+        Tls = "tls",
         /// The address is one we do not connect to.
         Prohibited = "prohibited",
         /// Anything else.

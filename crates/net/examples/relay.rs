@@ -27,7 +27,7 @@ impl Service for Relay {
             return;
         };
         if let Ok(next_hop) = tunnel::open(&self.0, &rules, &destination, permit).await {
-            let (from, to) = (&client.stream, &next_hop.stream);
+            let (from, to) = (&client.stream, next_hop.stream.tcp());
             tunnel::relay(from, to, &[], &[], IDLE_LIMIT, network.cut()).await;
         }
     }
@@ -49,7 +49,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let argument = |at| std::env::args().nth(at).ok_or("too few arguments");
     let (host, port) = (argument(2)?.into(), argument(3)?.parse()?);
     let network = Arc::new(Network::new(NetworkSettings::default())?);
-    let (workers, listener) = start(&network, argument(1)?.parse()?, &HopKey { host, port })?;
+    let (workers, listener) = start(
+        &network,
+        argument(1)?.parse()?,
+        &HopKey {
+            host,
+            port,
+            tls: None,
+        },
+    )?;
     println!("{}", listener.address());
     workers.join();
     Ok(())

@@ -35,6 +35,7 @@ fn hop(address: SocketAddr) -> HopKey {
     HopKey {
         host: address.ip().to_string().into(),
         port: address.port(),
+        tls: None,
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod hooks;
 pub(crate) mod listener_names;
 pub(crate) mod login;
 pub(crate) mod logins;
+pub(crate) mod next_hop_tls;
 pub(crate) mod rule_counts;
 pub(crate) mod tls;
 
@@ -21,7 +22,7 @@ use login::Login;
 use logins::Logins;
 use rule_counts::RuleCounts;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,6 +31,7 @@ use tls::TlsServers;
 use weir_measure::live::NextHopRow;
 use weir_net::next_hops::ConnectionRules;
 use weir_net::next_hops::{HopKey, Links};
+use weir_net::tls::{TlsClients, Trust};
 use weir_policy::connections::{HopId, OpenRules};
 use weir_policy::destination::{
     ClientDenial, ClientRules, ConnectPorts, DenyDefault, DestinationRules,
@@ -198,6 +200,18 @@ impl Settings {
         }
     }
 
+    /// The same with what connections to next hops by TLS are opened with.
+    pub(crate) fn with_next_hop_tls(self, tls: TlsClients) -> Self {
+        let connections = ConnectionRules {
+            tls,
+            ..(*self.connections).clone()
+        };
+        Self {
+            connections: Arc::new(connections),
+            ..self
+        }
+    }
+
     /// The same with the modules of its configuration, which were loaded.
     pub(crate) fn with_modules(self, modules: LoadedModules) -> Self {
         Self {
@@ -288,10 +302,7 @@ impl Settings {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         let of_routes = (0..).zip(&self.hops).filter_map(|(number, hop)| {
             let health = routes.hop_health(now, HopId(number))?;
-            Some((
-                hop.clone(),
-                next_hop_row(format!("http://{hop}"), "route", health),
-            ))
+            Some((hop.clone(), next_hop_row(hop.url(), "route", health)))
         });
         let all = of_routes.chain(self.hierarchy.next_hops(now));
         let rows = all.map(|(hop, mut row)| {
@@ -326,7 +337,7 @@ impl Settings {
         let (_, candidates) = routes.candidates(now, target.host.as_str(), path)?;
         drop(routes);
         let reports = candidates.iter().map(|it| {
-            let url = format!("http://{}", self.hops[it.hop.0 as usize]);
+            let url = self.hops[it.hop.0 as usize].url();
             CandidateReport::next_hop(url, &it.node, it.costs, it.chosen)
         });
         Ok(reports.collect())
@@ -454,6 +465,7 @@ fn compile_connections(config: &Config) -> ConnectionRules {
         },
         denied_hint: "--allow-destination or access.allow_destinations opens more",
         links: Links::default(),
+        tls: TlsClients::default(),
     }
 }
 
@@ -487,22 +499,28 @@ fn compile_targeted(cache: &config::Cache) -> [Arc<TargetedFields>; 2] {
 
 impl From<&NextHopUrl> for HopKey {
     fn from(url: &NextHopUrl) -> Self {
-        Self::new(url.host.as_str(), url.port)
+        let key = Self::new(url.host.as_str(), url.port);
+        match url.tls {
+            false => key,
+            true => key.over_tls(Trust::System),
+        }
     }
 }
 
 fn compile_routes(config: &Config, seed: u64) -> (Routes, Vec<HopKey>) {
     let mut hops: Vec<HopKey> = Vec::new();
-    let mut numbers: BTreeMap<&NextHopUrl, HopId> = BTreeMap::new();
+    let mut numbers: HashMap<HopKey, HopId> = HashMap::new();
     let mut specs = Vec::new();
     for route in &config.routes {
         let of_route = route.next_hops.iter().zip(balancing::weights(route));
         let of_route = of_route.map(|(url, weight)| RouteHop {
-            hop: *numbers.entry(url).or_insert_with(|| {
-                hops.push(url.into());
-                HopId(u32::try_from(hops.len() - 1).unwrap_or(u32::MAX))
-            }),
-            key: NodeKey::of(&AGREED, &format!("{}:{}", url.host, url.port)),
+            hop: *numbers
+                .entry(next_hop_tls::hop_key(route, url))
+                .or_insert_with_key(|key| {
+                    hops.push(key.clone());
+                    HopId(u32::try_from(hops.len() - 1).unwrap_or(u32::MAX))
+                }),
+            key: NodeKey::of(&AGREED, &node_name(url)),
             weight,
         });
         let of_route = of_route.collect();
@@ -521,6 +539,14 @@ fn compile_routes(config: &Config, seed: u64) -> (Routes, Vec<HopKey>) {
     let routes = Routes::new(specs, EjectionRules::default(), seed)
         .expect("a validated configuration has valid routes");
     (routes, hops)
+}
+
+/// The name of a next hop among those of its route: which targets it has follows from it.
+fn node_name(url: &NextHopUrl) -> String {
+    match url.tls {
+        false => format!("{}:{}", url.host, url.port),
+        true => format!("https://{}:{}", url.host, url.port),
+    }
 }
 
 fn read_aheads_of(config: &Config) -> Vec<ReadAhead> {

@@ -95,6 +95,13 @@ impl Config {
         self
     }
 
+    /// Has the next hops of the last route be verified as this says: the `tls` table in TOML.
+    pub(crate) fn route_tls(mut self, tls: &str) -> Self {
+        let route = self.routes.last_mut().expect("a route");
+        route.push_str(&format!("tls = {tls}\n"));
+        self
+    }
+
     /// Adds a module; `options` are lines of its table in TOML.
     pub(crate) fn module(mut self, name: &str, kind: &str, options: &str) -> Self {
         self.modules.push(format!(

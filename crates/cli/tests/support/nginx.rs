@@ -4,6 +4,7 @@
 //! itself when it replaces its own binary: no other process can take the port, and a
 //! connection made before nginx is ready waits for it.
 
+use super::Issued;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -27,12 +28,23 @@ impl Nginx {
 
     /// Starts one with these directives of its `http` block, and these `location` blocks.
     pub(crate) fn start_with(http: &str, locations: &str) -> Self {
+        Self::start_on("", http, locations)
+    }
+
+    /// Starts one that speaks TLS with this certificate, and has these `location` blocks.
+    pub(crate) fn start_tls(issued: &Issued, locations: &str) -> Self {
+        let (chain, key) = (issued.chain.display(), issued.key.display());
+        let tls = format!("ssl_certificate {chain}; ssl_certificate_key {key};");
+        Self::start_on(" ssl", "", &format!("{tls}\n{locations}"))
+    }
+
+    fn start_on(tls: &str, http: &str, locations: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join("www")).expect("a folder");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let text = CONFIG
-            .replace("ADDRESS", &address.to_string())
+            .replace("ADDRESS", &format!("{address}{tls}"))
             .replace("HTTP_DIRECTIVES", http)
             .replace("LOCATIONS", locations);
         std::fs::write(folder.path().join("nginx.conf"), text).expect("a file");
@@ -84,6 +96,11 @@ impl Nginx {
     /// The URL of the whole, as a next hop.
     pub(crate) fn origin(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// The same by TLS, under another name.
+    pub(crate) fn https(&self, host: &str) -> String {
+        format!("https://{host}:{}", self.address.port())
     }
 
     /// Ends it: from now on connections are refused.

@@ -167,7 +167,7 @@ impl<'c> ClientStream<'c> {
             #[cfg(feature = "multiplexed-double")]
             request_content::Kind::Double(content) => {
                 content
-                    .tunnel(next_hop.socket, (head, surplus), drain)
+                    .tunnel(next_hop.end.tcp(), (head, surplus), drain)
                     .await
             }
         }

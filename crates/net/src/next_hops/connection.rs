@@ -4,17 +4,17 @@ use super::dial::NewStream;
 use super::hop_key::HopKey;
 use super::link::{ConnectionLink, Links};
 use super::open_connections::Permit;
+use super::socket::NextHopSocket;
 use super::uses::Uses;
 use crate::workers::Worker;
 use std::net::SocketAddr;
-use tokio::net::TcpStream;
 use weir_measure::{Metric, Supply};
 use weir_policy::Now;
 
 /// A connection in use by one exchange. Dropping it closes it and gives its place back.
 pub struct Connection {
-    /// The socket, registered with the worker that uses it.
-    pub stream: TcpStream,
+    /// The socket, registered with the worker that uses it; its handshake is complete.
+    pub stream: NextHopSocket,
     /// The address it is connected to, which was checked.
     pub address: SocketAddr,
     /// The next hop it leads to.
@@ -32,7 +32,7 @@ pub struct Connection {
 /// A connection that no exchange uses.
 #[derive(Debug)]
 pub struct IdleConnection {
-    pub(super) stream: TcpStream,
+    pub(super) stream: NextHopSocket,
     pub(super) address: SocketAddr,
     pub(super) hop: HopKey,
     pub(super) permit: Permit,
@@ -65,14 +65,23 @@ impl Connection {
     /// The same in use over the link that its next hop is behind, if it is behind one.
     pub(crate) fn over(mut self, links: &Links) -> Self {
         let link = links.of(&self.hop);
-        self.link = link.map(|link| Box::new(ConnectionLink::new(link, &self.stream)));
+        self.link = link.map(|link| Box::new(ConnectionLink::new(link, self.stream.tcp())));
+        self.count_moved();
         self
     }
 
     /// It is closed: what was received and is not read counts for its link.
     pub(crate) fn count_unread(&mut self) {
+        self.count_moved();
         if let Some(link) = &mut self.link {
-            link.count_unread(&self.stream);
+            link.count_unread(self.stream.tcp());
+        }
+    }
+
+    /// Counts what records of the TLS protocol itself were of its last use, and since.
+    fn count_moved(&mut self) {
+        if let Some(link) = &mut self.link {
+            link.count_moved(self.stream.take_moved());
         }
     }
 

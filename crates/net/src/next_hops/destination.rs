@@ -33,6 +33,8 @@ pub enum ConnectOutcome {
     Connected,
     /// None of its addresses accepted a connection in time.
     Failed,
+    /// One did, and the TLS handshake with it has failed.
+    HandshakeFailed,
 }
 
 /// Gets the results of connection attempts to a next hop, for example to track its health.

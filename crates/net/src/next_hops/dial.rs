@@ -1,14 +1,20 @@
 //! Opening a connection: resolve, judge every address, try them one after the other with a head
-//! start each.
+//! start each; then the TLS handshake, if there is one.
 
 use super::destination::{ConnectOutcome, Destination};
 use super::failure::ConnectFailure;
+use super::hop_key::HopKey;
+use super::link::count_set_up;
 use super::rules::ConnectionRules;
+use super::socket::{NextHopSocket, TlsConnection};
 use crate::flow::{self, first_window};
 use crate::resolver::ResolveError;
+use crate::tls::client::{TlsFailure, handshake};
+use crate::tls::{TlsClient, Trust};
 use crate::workers::Worker;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
@@ -22,13 +28,20 @@ const HEAD_START: Duration = Duration::from_millis(250);
 /// Addresses tried for one connection.
 const ADDRESSES_MAX: usize = 6;
 
-/// A socket that has just been connected.
+/// A socket that has just been connected, with its handshake complete.
 pub(crate) struct NewStream {
-    pub(super) stream: TcpStream,
+    pub(super) stream: NextHopSocket,
     /// The address that answered first.
     pub(super) address: SocketAddr,
     /// From SYN to SYN-ACK, microseconds.
     pub(super) setup_us: u64,
+}
+
+/// A socket that an address has accepted.
+struct Connected {
+    stream: TcpStream,
+    address: SocketAddr,
+    setup_us: u64,
 }
 
 /// Connects to `destination`, whose addresses are resolved and judged now.
@@ -42,6 +55,10 @@ pub(crate) async fn dial(
     rules: &ConnectionRules,
     destination: &Destination,
 ) -> Result<NewStream, ConnectFailure> {
+    let tls = match &destination.hop.tls {
+        Some(trust) => Some(client_of(rules, trust)?),
+        None => None,
+    };
     let addresses = allowed_addresses(worker, rules, destination).await?;
     let limit = rules.connect_limit;
     let until = Instant::now() + limit;
@@ -65,10 +82,72 @@ pub(crate) async fn dial(
     };
     worker.counters().inc(Metric::NextHopConnections(outcome));
     match outcome {
+        // it is well when its handshake is complete
+        HopOutcome::Opened if tls.is_some() => {}
         HopOutcome::Opened => destination.report(worker.now(), ConnectOutcome::Connected),
         // a lack of descriptors says nothing about the next hop
         HopOutcome::Limit => {}
         _ => destination.report(worker.now(), ConnectOutcome::Failed),
+    }
+    let connected = result?;
+    let stream = match tls {
+        None => NextHopSocket::Clear(connected.stream),
+        Some(client) => {
+            let shaken = secure(rules, &destination.hop, client, connected.stream, until).await;
+            let outcome = match shaken {
+                Ok(_) => ConnectOutcome::Connected,
+                Err(_) => ConnectOutcome::HandshakeFailed,
+            };
+            destination.report(worker.now(), outcome);
+            if shaken.is_err() {
+                let failed = Metric::NextHopConnections(HopOutcome::Tls);
+                worker.counters().inc(failed);
+            }
+            shaken?
+        }
+    };
+    Ok(NewStream {
+        stream,
+        address: connected.address,
+        setup_us: connected.setup_us,
+    })
+}
+
+/// What connections with `trust` are opened with.
+fn client_of<'r>(
+    rules: &'r ConnectionRules,
+    trust: &Trust,
+) -> Result<&'r Arc<TlsClient>, ConnectFailure> {
+    rules.tls.of(trust).ok_or_else(|| {
+        ConnectFailure::new(
+            ProxyError::ProxyInternalError,
+            "no certificates of authorities were read for this next hop",
+        )
+    })
+}
+
+/// Has the TLS handshake with the next hop, until it is complete or `until`.
+async fn secure(
+    rules: &ConnectionRules,
+    hop: &HopKey,
+    client: &Arc<TlsClient>,
+    socket: TcpStream,
+    until: Instant,
+) -> Result<NextHopSocket, ConnectFailure> {
+    let done = handshake(client, socket, &hop.host, until).await;
+    let (moved, result) = match done {
+        Ok(stream) => {
+            let client = Arc::clone(client);
+            let socket = NextHopSocket::Tls(Box::new(TlsConnection { stream, client }));
+            (socket.take_moved(), Ok(socket))
+        }
+        Err(TlsFailure { error, text, moved }) => {
+            let text = format!("no TLS with {hop}: {text}");
+            (moved, Err(ConnectFailure::new(error, text)))
+        }
+    };
+    if let Some(link) = rules.links.of(hop) {
+        count_set_up(link, moved);
     }
     result
 }
@@ -109,7 +188,7 @@ async fn allowed_addresses(
 
 /// Tries the addresses in order; a later one starts when the earlier has failed or its head start
 /// is over.
-async fn race(addresses: &[SocketAddr], window: Option<u32>) -> io::Result<NewStream> {
+async fn race(addresses: &[SocketAddr], window: Option<u32>) -> io::Result<Connected> {
     let (first, rest) = addresses
         .split_first()
         .ok_or(io::ErrorKind::AddrNotAvailable)?;
@@ -141,7 +220,7 @@ async fn race(addresses: &[SocketAddr], window: Option<u32>) -> io::Result<NewSt
 
 /// Connects to one address, with an initial receive window of so many bytes; `None` leaves it to
 /// the kernel.
-async fn attempt(address: SocketAddr, window: Option<u32>) -> io::Result<NewStream> {
+async fn attempt(address: SocketAddr, window: Option<u32>) -> io::Result<Connected> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
@@ -155,7 +234,7 @@ async fn attempt(address: SocketAddr, window: Option<u32>) -> io::Result<NewStre
         let _ = flow::after_connect(&stream);
     }
     stream.set_nodelay(true)?;
-    Ok(NewStream {
+    Ok(Connected {
         stream,
         address,
         setup_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),

@@ -1,15 +1,19 @@
 //! The name of a next hop.
 
+use crate::tls::Trust;
 use std::fmt;
 use std::sync::Arc;
 
-/// A next hop by host and port: connections are pooled and counted by it.
+/// A next hop by host, port, and how it is spoken to: connections are pooled and counted by it.
+/// Those in clear, and those with another trust, are never used for it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HopKey {
     /// Canonical host: lower case, an IPv6 address without brackets.
     pub host: Arc<str>,
     /// TCP port.
     pub port: u16,
+    /// TLS, and whom the next hop's certificate must be from; `None`: in clear.
+    pub tls: Option<Arc<Trust>>,
 }
 
 impl HopKey {
@@ -21,6 +25,25 @@ impl HopKey {
         Self {
             host: inner.unwrap_or(host).into(),
             port,
+            tls: None,
+        }
+    }
+
+    /// The same next hop, spoken to by TLS.
+    #[must_use]
+    pub fn over_tls(self, trust: Trust) -> Self {
+        Self {
+            tls: Some(Arc::new(trust)),
+            ..self
+        }
+    }
+
+    /// Its URL, as messages have it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        match self.tls {
+            None => format!("http://{self}"),
+            Some(_) => format!("https://{self}"),
         }
     }
 }

@@ -14,6 +14,7 @@ mod pending;
 pub(crate) mod pool;
 mod rules;
 mod set_up;
+mod socket;
 mod uses;
 
 pub use advance::keep_ready;
@@ -25,7 +26,9 @@ pub use hop_key::HopKey;
 pub(crate) use link::{ConnectionLink, LinkReads, LinkUse};
 pub use link::{LinkCounts, LinkMeter, Links, SaveSignal, SpentLink};
 pub use open_connections::{Limit, OpenConnections, Permit};
-pub use pool::{check_in, is_quiet};
+pub use pool::check_in;
 pub use rules::ConnectionRules;
 pub use set_up::obtain;
+pub use socket::{NextHopSocket, is_quiet};
+pub(crate) use socket::{ReadEnd, WriteEnd};
 pub use uses::{DistinctPeers, Uses};

@@ -11,11 +11,10 @@ use super::connection::{Connection, IdleConnection};
 use super::destination::Destination;
 use super::hop_key::HopKey;
 use super::rules::ConnectionRules;
+use super::socket::NextHopSocket;
 use crate::workers::Worker;
-use rustix::net::{RecvFlags, recv};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use tokio::net::TcpStream;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_measure::{Metric, Reuse};
 use weir_policy::connections::{
     CheckIn, CloseReason, ConnectionId, HopId, IdleConnections, IdleLimits, Mean, PreconnectDemand,
@@ -201,7 +200,7 @@ impl Inner {
         for (at, idle) in self.connections.iter().enumerate() {
             let id = ConnectionId(u32::try_from(at).unwrap_or(u32::MAX));
             if let Some(idle) = idle
-                && !is_quiet(&idle.stream)
+                && !idle.stream.is_quiet()
                 && self.idle.remove(id)
             {
                 gone.push(id);
@@ -259,11 +258,11 @@ pub(super) fn usable(
     moves: bool,
 ) -> Option<Connection> {
     let allowed = destination.check_rules(rules, idle.address).is_ok();
-    if !allowed || !is_quiet(&idle.stream) {
+    if !allowed || !is_trusted(&idle, rules) || !idle.stream.is_quiet() {
         return None;
     }
     let stream = if moves {
-        TcpStream::from_std(idle.stream.into_std().ok()?).ok()?
+        idle.stream.moved_here().ok()?
     } else {
         idle.stream
     };
@@ -278,12 +277,17 @@ pub(super) fn usable(
     })
 }
 
-/// Whether a connection is open and has nothing to read; by a system call, as the reactor may not
-/// have polled yet.
-pub fn is_quiet(stream: &TcpStream) -> bool {
-    let mut byte = [0_u8; 1];
-    recv(stream, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT)
-        .is_err_and(|error| error == rustix::io::Errno::AGAIN)
+/// Whether what an idle connection leads to has proved its name to those that are trusted now: a
+/// reload may have changed them.
+fn is_trusted(idle: &IdleConnection, rules: &ConnectionRules) -> bool {
+    match (&idle.hop.tls, &idle.stream) {
+        (None, NextHopSocket::Clear(_)) => true,
+        (Some(trust), NextHopSocket::Tls(tls)) => {
+            let trusted = rules.tls.of(trust);
+            trusted.is_some_and(|client| Arc::ptr_eq(client, &tls.client))
+        }
+        (None, NextHopSocket::Tls(_)) | (Some(_), NextHopSocket::Clear(_)) => false,
+    }
 }
 
 /// Gives back a connection whose exchange is over and which can be used again: to the request that

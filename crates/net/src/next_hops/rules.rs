@@ -1,6 +1,7 @@
 //! The rules by which connections to next hops are opened, waited for and shared.
 
 use super::link::Links;
+use crate::tls::TlsClients;
 use std::time::Duration;
 use weir_policy::connections::OpenRules;
 use weir_policy::destination::DestinationRules;
@@ -11,8 +12,8 @@ use weir_policy::destination::DestinationRules;
 /// that it began with.
 #[derive(Clone, Debug)]
 pub struct ConnectionRules {
-    /// Longest time to connect, over all addresses of a next hop. The time to resolve its name is
-    /// not part of it.
+    /// Longest time to connect, over all addresses of a next hop and with the TLS handshake. The
+    /// time to resolve its name is not part of it.
     pub connect_limit: Duration,
     /// Longest wait for a place among the open connections, or for a file descriptor.
     pub wait_limit: Duration,
@@ -29,6 +30,8 @@ pub struct ConnectionRules {
     pub denied_hint: &'static str,
     /// What is moved over which link.
     pub links: Links,
+    /// What connections to next hops by TLS are opened with.
+    pub tls: TlsClients,
 }
 
 impl Default for ConnectionRules {
@@ -48,6 +51,7 @@ impl Default for ConnectionRules {
             destinations: DestinationRules::default(),
             denied_hint: "",
             links: Links::default(),
+            tls: TlsClients::default(),
         }
     }
 }

@@ -132,6 +132,7 @@ mod tests {
             Mark::of_hop(&HopKey {
                 host: "127.0.0.1".into(),
                 port,
+                tls: None,
             })
         };
         let mut hops = DistinctPeers::default();

@@ -8,9 +8,12 @@
 //! * [`TlsStream`] is that over a socket, with the calls that HTTP streams make.
 //! * [`server`] is the side toward clients: certificates by name, session tickets, the handshake
 //!   and its limits.
+//! * [`client`] is the side toward next hops: whom their certificates must be from, the handshake,
+//!   and why one fails.
 //!
 //! Deliberately absent: 0-RTT (a request could be replayed), client certificates, and OCSP.
 
+pub mod client;
 mod record_layer;
 mod scratch;
 pub mod server;
@@ -18,6 +21,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use client::{TlsClient, TlsClients, Trust};
 pub use server::TlsServer;
 pub use stream::TlsStream;
 

@@ -1,5 +1,6 @@
 //! The state of one connection: records in, content out, and the other way.
 
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{
     ConnectionState, EncodeError, EncryptError, InsufficientSizeError, UnbufferedStatus,
@@ -21,6 +22,25 @@ pub(super) trait Side {
 
 impl Side for UnbufferedServerConnection {
     type Data = ServerConnectionData;
+
+    fn process<'c, 'i>(
+        &'c mut self,
+        records: &'i mut [u8],
+    ) -> UnbufferedStatus<'c, 'i, Self::Data> {
+        self.process_tls_records(records)
+    }
+
+    fn is_handshaking(&self) -> bool {
+        (**self).is_handshaking()
+    }
+
+    fn has_records(&self) -> bool {
+        (**self).wants_write()
+    }
+}
+
+impl Side for UnbufferedClientConnection {
+    type Data = ClientConnectionData;
 
     fn process<'c, 'i>(
         &'c mut self,

@@ -3,14 +3,15 @@
 use super::record_layer::{RecordLayer, Side};
 use super::scratch::{READ_BYTES_MAX, Scratch, WRITE_BYTES_MAX, with_scratch};
 use rustix::io::Errno;
-use rustix::net::{Shutdown, shutdown};
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use rustls::server::UnbufferedServerConnection;
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll, ready};
 use tokio::net::TcpStream;
 
-/// A connection under TLS, whose handshake is complete, toward a client.
+/// A connection under TLS, whose handshake is complete: toward a client, or with the other side
+/// toward a next hop.
 ///
 /// Bytes count as written when the kernel has accepted all records that they are in. Until then
 /// nothing of them is, and the caller offers them again, as it does when it waits for a socket:
@@ -22,6 +23,25 @@ pub struct TlsStream<S = UnbufferedServerConnection> {
     encrypted: Cell<usize>,
     /// The end was announced.
     is_closed: Cell<bool>,
+    /// Bytes of records that were received and sent since this was last asked for.
+    on_wire: OnWire,
+}
+
+/// Bytes on the wire, which no link has counted.
+#[derive(Debug, Default)]
+struct OnWire {
+    received: Cell<usize>,
+    sent: Cell<usize>,
+}
+
+impl OnWire {
+    fn add_received(&self, bytes: usize) {
+        self.received.set(self.received.get().saturating_add(bytes));
+    }
+
+    fn add_sent(&self, bytes: usize) {
+        self.sent.set(self.sent.get().saturating_add(bytes));
+    }
 }
 
 impl TlsStream {
@@ -40,7 +60,83 @@ impl<S: Side> TlsStream<S> {
             layer: RefCell::new(RecordLayer::new(side)),
             encrypted: Cell::new(0),
             is_closed: Cell::new(false),
+            on_wire: OnWire::default(),
         }
+    }
+
+    /// Begins the handshake, of the side that has the first word.
+    pub(super) fn start(&self) {
+        // a failure is kept, and reported by the handshake
+        let _ = self.layer.borrow_mut().receive(&mut [], &mut []);
+    }
+
+    /// The same, whose socket is registered with the reactor of this thread.
+    ///
+    /// # Errors
+    ///
+    /// The reactor does not take it.
+    pub(crate) fn moved_here(self) -> io::Result<Self> {
+        Ok(Self {
+            socket: TcpStream::from_std(self.socket.into_std()?)?,
+            ..self
+        })
+    }
+
+    /// Bytes that were received on the wire since this was last called.
+    pub(crate) fn take_received(&self) -> usize {
+        self.on_wire.received.take()
+    }
+
+    /// Bytes that were sent on the wire since this was last called.
+    pub(crate) fn take_sent(&self) -> usize {
+        self.on_wire.sent.take()
+    }
+
+    /// Whether the peer has announced that no more content follows: the end of the connection alone
+    /// may be the deed of another (RFC 8446 §6.1).
+    pub(crate) fn is_end_announced(&self) -> bool {
+        self.layer.borrow().is_ended()
+    }
+
+    /// Whether nothing was received that is not read, nor waits to be sent.
+    pub(crate) fn is_clean(&self) -> bool {
+        let mut layer = self.layer.borrow_mut();
+        !layer.has_content()
+            && layer.partial().is_empty()
+            && layer.records().is_empty()
+            && !layer.is_ended()
+            && layer.failure().is_none()
+            && self.encrypted.get() == 0
+    }
+
+    /// Whether it is open and has nothing to read but records of the protocol itself, as session
+    /// tickets are; these are used. By system calls, as the reactor may not have polled yet.
+    pub(crate) fn is_quiet(&self) -> bool {
+        for _ in 0..QUIET_READS_MAX {
+            if !self.is_clean() {
+                return false;
+            }
+            match with_scratch(|scratch| self.receive_at_once(scratch)) {
+                Err(Errno::AGAIN) => return true,
+                Err(_) | Ok(0) => return false,
+                Ok(_) => {}
+            }
+        }
+        false
+    }
+
+    /// Reads records without the reactor; how many bytes.
+    fn receive_at_once(&self, scratch: &mut Scratch) -> Result<usize, Errno> {
+        let room = &mut scratch.input[..READ_BYTES_MAX];
+        let (_, count) = recv(&self.socket, &mut *room, RecvFlags::DONTWAIT)?;
+        self.on_wire.add_received(count);
+        let mut layer = self.layer.borrow_mut();
+        // what is wrong with them, and what content they have, is seen by the state
+        let _ = layer.receive(&mut room[..count], &mut []);
+        if !layer.records().is_empty() {
+            let _ = self.try_flush(&mut layer);
+        }
+        Ok(count)
     }
 
     /// The connection that records are sent on.
@@ -144,6 +240,7 @@ impl<S: Side> TlsStream<S> {
         if count == 0 {
             return Ok(None);
         }
+        self.on_wire.add_received(count);
         scratch.input[..kept].copy_from_slice(layer.partial());
         let received = layer.receive(&mut scratch.input[..kept + count], into);
         let received = received.map_err(io::Error::other);
@@ -230,6 +327,7 @@ impl<S: Side> TlsStream<S> {
             },
             false => 0,
         };
+        self.on_wire.add_sent(sent);
         layer.records().push(&records[sent..]);
         Ok(())
     }
@@ -257,7 +355,10 @@ impl<S: Side> TlsStream<S> {
         while !layer.records().is_empty() {
             match self.socket.try_write(layer.records().waiting())? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
-                sent => layer.records().advance(sent),
+                sent => {
+                    self.on_wire.add_sent(sent);
+                    layer.records().advance(sent);
+                }
             }
         }
         Ok(())
@@ -336,12 +437,16 @@ impl<S: Side> TlsStream<S> {
             return Err(HandshakeStop::Http);
         }
         *read += count;
+        self.on_wire.add_received(count);
         scratch.input[..kept].copy_from_slice(layer.partial());
         // a failure is reported once its alert is sent
         let _ = layer.receive(&mut scratch.input[..kept + count], &mut []);
         Ok(())
     }
 }
+
+/// Reads of a connection that no exchange uses: more than some tickets is no silence.
+const QUIET_READS_MAX: usize = 4;
 
 /// Why a handshake is not complete.
 pub(super) enum HandshakeStop {

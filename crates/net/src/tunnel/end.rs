@@ -2,6 +2,7 @@
 
 use crate::client::ClientSocket;
 use crate::tls::TlsStream;
+use crate::tls::client::NextHopTls;
 use rustix::net::{Shutdown, shutdown};
 use std::future::poll_fn;
 use std::io;
@@ -12,54 +13,85 @@ use tokio::net::TcpStream;
 pub(crate) enum End<'a> {
     /// In clear.
     Clear(&'a TcpStream),
-    /// Under TLS: bytes are copied, as they are encrypted in this process.
+    /// Of a client, under TLS: bytes are copied, as they are encrypted in this process.
     Tls(&'a TlsStream),
+    /// The same of a next hop.
+    NextHopTls(&'a NextHopTls),
 }
 
 impl<'a> End<'a> {
     pub(super) const fn is_tls(self) -> bool {
-        matches!(self, Self::Tls(_))
+        matches!(self, Self::Tls(_) | Self::NextHopTls(_))
     }
 
-    pub(super) fn tcp(self) -> &'a TcpStream {
+    pub(crate) fn tcp(self) -> &'a TcpStream {
         match self {
             Self::Clear(socket) => socket,
             Self::Tls(stream) => stream.tcp(),
+            Self::NextHopTls(stream) => stream.tcp(),
+        }
+    }
+
+    /// Whether something was received that is not read yet.
+    pub(crate) fn has_content(self) -> bool {
+        match self {
+            Self::Clear(_) => false,
+            Self::Tls(stream) => stream.has_content(),
+            Self::NextHopTls(stream) => stream.has_content(),
         }
     }
 
     /// Ready when there may be something to read.
     pub(super) async fn readable(self) -> io::Result<()> {
-        match self {
-            Self::Tls(stream) if stream.has_content() => Ok(()),
-            end => end.tcp().readable().await,
+        match self.has_content() {
+            true => Ok(()),
+            false => self.tcp().readable().await,
         }
     }
 
-    pub(super) async fn writable(self) -> io::Result<()> {
+    pub(crate) async fn writable(self) -> io::Result<()> {
         self.tcp().writable().await
     }
 
-    pub(super) fn try_read(self, into: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn try_read(self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Clear(socket) => socket.try_read(into),
             Self::Tls(stream) => stream.try_read(into),
+            Self::NextHopTls(stream) => stream.try_read(into),
         }
     }
 
     /// Bytes that were not taken are to be offered again before any others.
-    pub(super) fn try_write(self, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn try_write(self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Clear(socket) => socket.try_write(bytes),
             Self::Tls(stream) => stream.try_write(bytes),
+            Self::NextHopTls(stream) => stream.try_write(bytes),
+        }
+    }
+
+    /// Of a next hop under TLS: bytes that were received on the wire since this was last called.
+    pub(crate) fn take_received(self) -> Option<usize> {
+        match self {
+            Self::Clear(_) | Self::Tls(_) => None,
+            Self::NextHopTls(stream) => Some(stream.take_received()),
+        }
+    }
+
+    /// Of a next hop under TLS: bytes that were sent on the wire since this was last called.
+    pub(crate) fn take_sent(self) -> Option<usize> {
+        match self {
+            Self::Clear(_) | Self::Tls(_) => None,
+            Self::NextHopTls(stream) => Some(stream.take_sent()),
         }
     }
 
     /// Says that no more bytes follow.
-    pub(super) async fn close(self) -> io::Result<()> {
+    pub(crate) async fn close(self) -> io::Result<()> {
         match self {
             Self::Clear(socket) => Ok(shutdown(socket, Shutdown::Write)?),
             Self::Tls(stream) => poll_fn(|cx| stream.poll_shutdown(cx)).await,
+            Self::NextHopTls(stream) => poll_fn(|cx| stream.poll_shutdown(cx)).await,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! On Linux the bytes move by `splice` through a pipe and are never copied into this process. The
 //! pipe is borrowed from the thread's pool only while bytes are in flight: an idle tunnel is two
 //! sockets and a timer, and so is one that waits for the link of its next hop. Where `splice` is
-//! refused, and where the client's connection is under TLS, a bounded buffer does the same.
+//! refused, and where one of the connections is under TLS, a bounded buffer does the same.
 //!
 //! Each direction ends by itself: after the end of one side and the last of its bytes, the other
 //! side's sending half is closed. An error never becomes a clean end: the other side is reset, as
@@ -115,7 +115,7 @@ pub(crate) async fn relay_over(
         to_next_hop,
         to_client,
     };
-    let means = match client.is_tls() {
+    let means = match client.is_tls() || next_hop.end.is_tls() {
         true => Means::Copy,
         false => Means::best(),
     };
@@ -125,14 +125,17 @@ pub(crate) async fn relay_over(
 /// The next hop's end of a tunnel.
 pub(crate) struct NextHopEnd<'a> {
     /// Its connection.
-    pub(crate) socket: &'a TcpStream,
+    pub(crate) end: End<'a>,
     /// The link that it leads over, if it leads over one.
     pub(crate) link: Option<&'a mut ConnectionLink>,
 }
 
 impl<'a> NextHopEnd<'a> {
     const fn unmetered(socket: &'a TcpStream) -> Self {
-        Self { socket, link: None }
+        Self {
+            end: End::Clear(socket),
+            link: None,
+        }
     }
 }
 
@@ -150,12 +153,14 @@ async fn relay_by(
     drain: impl Future<Output = ()>,
 ) -> TunnelReport {
     let activity = Activity::new();
-    let NextHopEnd { socket, link } = next_hop;
+    let NextHopEnd {
+        end: next_hop,
+        link,
+    } = next_hop;
     let (reads, writes) = match link.map(ConnectionLink::split) {
         Some((reads, writes)) => (reads.map(|reads| reads.usage), writes),
         None => (None, None),
     };
-    let next_hop = End::Clear(socket);
     let outbound = Pump {
         from: (client, Side::Client),
         to: (next_hop, Side::NextHop),

@@ -105,7 +105,9 @@ impl Pump<'_> {
         if let Some(link) = &self.link {
             let mut link = link.borrow_mut();
             match self.from.1 {
-                Side::NextHop => link.received(bytes),
+                Side::NextHop => link.received(self.from.0.take_received().unwrap_or(bytes)),
+                // under TLS it is counted when it is sent
+                Side::Client if self.to.0.is_tls() && bytes > 0 => {}
                 Side::Client => link.sent(bytes),
             }
         }
@@ -126,6 +128,11 @@ impl Pump<'_> {
 
     /// Counts what was sent; waits if `to` cannot take more.
     async fn note_sent(&self, sent: io::Result<usize>) -> Result<usize, Fault> {
+        if let (Some(link), Side::NextHop) = (&self.link, self.to.1)
+            && let Some(bytes @ 1..) = self.to.0.take_sent()
+        {
+            link.borrow_mut().sent(bytes);
+        }
         match sent {
             Ok(bytes) => {
                 self.moved.set(self.moved.get() + bytes as u64);

@@ -367,7 +367,7 @@ async fn tunnel_that_waits_for_its_link_is_not_idle_and_holds_no_pipe() {
         };
         let tunnel = async move {
             let next_hop = NextHopEnd {
-                socket: &near.1,
+                end: End::Clear(&near.1),
                 link: Some(&mut link),
             };
             relay_by(

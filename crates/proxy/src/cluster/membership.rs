@@ -507,6 +507,7 @@ mod tests {
             hop: HopKey {
                 host: host.into(),
                 port: 4000 + u16::from(name.as_bytes()[0]),
+                tls: None,
             },
             weight: Weight::ONE,
             state: NodeState::In,

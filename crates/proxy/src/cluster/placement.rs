@@ -82,6 +82,7 @@ mod tests {
             hop: HopKey {
                 host: "127.0.0.1".into(),
                 port: 4000 + weight,
+                tls: None,
             },
             weight: Weight::new(weight).expect("a weight"),
             state,

@@ -39,6 +39,7 @@ pub use route::cluster::{Cluster, Member};
 pub use route::link::{DayTimes, Link, LinkWindow, Weekday, ZoneName};
 pub use route::mechanism::Mechanism;
 pub use route::members_source::MembersSource;
+pub use route::next_hop_tls::NextHopTls;
 pub use route::parent::{Direct, Parent, ParentKind};
 pub use route::probe::Probe;
 pub use route::{HostPattern, PathPrefix, Route};
@@ -193,6 +194,7 @@ impl Config {
         let mut warnings = route::cluster::warnings(&self.cluster, &self.listeners);
         warnings.extend(rule::warnings(&self.rules, &self.listeners, &self.access));
         warnings.extend(route::link::warnings(&self.links, &self.admin));
+        warnings.extend(route::next_hop_tls::warnings(&self.routes));
         warnings
     }
 

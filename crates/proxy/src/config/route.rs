@@ -5,11 +5,13 @@ pub(in crate::config) mod cluster;
 pub(in crate::config) mod link;
 pub(in crate::config) mod mechanism;
 pub(in crate::config) mod members_source;
+pub(in crate::config) mod next_hop_tls;
 mod own_member;
 pub(crate) mod parent;
 pub(in crate::config) mod probe;
 
 use crate::config::listener::Listener;
+use crate::config::route::next_hop_tls::NextHopTls;
 use crate::config::route::probe::Probe;
 use crate::config::setting::Setting;
 use crate::config::setting::invalid::Invalid;
@@ -61,6 +63,9 @@ balancing::with_constants! {
         /// How far a fetch may run ahead; absent for `fetch.read_ahead`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub read_ahead: Option<ReadAhead>,
+        /// Whom next hops by TLS must have certificates from; absent: whom the system trusts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub tls: Option<NextHopTls>,
     }
 }
 
@@ -84,7 +89,10 @@ impl Route {
             .by_default(&PathPrefix::default()),
             Setting::new::<Vec<NextHopUrl>>(
                 "route[].next_hops",
-                &["Where to forward, by `policy`; one that refuses a connection rests for a while."],
+                &[
+                    "Where to forward, by `policy`; one that refuses a connection rests for a while. To one of scheme https, connections",
+                    "are by TLS 1.2 or 1.3, with its host as the name that its certificate must be for (`route[].tls`).",
+                ],
             ),
             Setting::new::<ReadAhead>(
                 "route[].read_ahead",
@@ -96,6 +104,7 @@ impl Route {
         ];
         settings.extend(balancing::settings());
         settings.extend(probe::settings());
+        settings.extend(next_hop_tls::settings());
         settings
     }
 }
@@ -203,7 +212,8 @@ impl Form for PathPrefix {
 text_value!(PathPrefix);
 
 impl Form for Vec<NextHopUrl> {
-    const FORM: &'static str = "a list of URLs of scheme http, such as [\"http://10.0.0.1:8080\"]";
+    const FORM: &'static str =
+        "a list of URLs of scheme http or https, such as [\"http://10.0.0.1:8080\"]";
 }
 
 /// Addresses that this proxy itself listens at, as sorted sets: a hundred thousand routes are
@@ -248,6 +258,9 @@ pub(super) fn check(routes: &[Route], own: &OwnPlaces, mistakes: &mut Mistakes) 
         mistakes.note(balancing::check(index, route));
         if let Some(probe) = &route.probe {
             mistakes.note(probe.check(index));
+        }
+        if let Some(tls) = &route.tls {
+            mistakes.note(tls.check(index, &route.next_hops));
         }
         if let Some(read_ahead) = route.read_ahead {
             mistakes.note(read_ahead.check(&format!("route[{index}].read_ahead")));

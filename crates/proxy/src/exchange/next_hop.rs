@@ -372,14 +372,17 @@ impl NextHop {
 struct RouteHealth(RouteHop);
 
 impl ConnectObserver for RouteHealth {
-    fn connect_ended(&self, now: Now, _hop: &HopKey, outcome: ConnectOutcome) {
-        let outcome = match outcome {
+    fn connect_ended(&self, now: Now, _hop: &HopKey, ended: ConnectOutcome) {
+        let outcome = match ended {
             // its system accepts connections while it is stopped: it is well when it answers
             ConnectOutcome::Connected if self.0.is_sibling() => return,
             ConnectOutcome::Connected => Outcome::Connected,
-            ConnectOutcome::Failed => Outcome::ConnectFailed,
+            ConnectOutcome::Failed | ConnectOutcome::HandshakeFailed => Outcome::ConnectFailed,
         };
-        let why = "it accepts no connection";
+        let why = match ended {
+            ConnectOutcome::HandshakeFailed => "its TLS handshake fails",
+            ConnectOutcome::Connected | ConnectOutcome::Failed => "it accepts no connection",
+        };
         let report = |routes: &mut Routes, hop| routes.report(now, hop, outcome);
         self.0.tell_health(now, why, report);
     }

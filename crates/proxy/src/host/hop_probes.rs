@@ -9,6 +9,7 @@ use super::worker_task;
 use crate::config::Probe;
 use crate::exchange::next_hop::route_request::{HopTable, RouteHop};
 use crate::settings::Settings;
+use crate::settings::next_hop_tls::hop_key;
 use crate::worker::core::Worker;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -49,7 +50,7 @@ async fn run(worker: &Rc<Worker>) {
         for route in &settings.config.routes {
             let Some(probe) = &route.probe else { continue };
             for url in &route.next_hops {
-                if let Some(hop) = settings.hop_id(&url.into())
+                if let Some(hop) = settings.hop_id(&hop_key(route, url))
                     && !probed.entry(hop.0).or_default().contains(&probe)
                 {
                     probed.entry(hop.0).or_default().push(probe);

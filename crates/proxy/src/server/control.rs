@@ -20,10 +20,10 @@ use crate::server::run::{
     read_logins, read_token,
 };
 use crate::server::until_restart;
-use crate::settings::Settings;
 use crate::settings::hierarchy::ParentReport;
 use crate::settings::rule_counts::RuleReport;
 use crate::settings::tls::TlsServers;
+use crate::settings::{Settings, next_hop_tls};
 use crate::worker::core::Worker;
 use crate::worker::shared::Shared;
 use arc_swap::ArcSwapOption;
@@ -207,6 +207,10 @@ impl Control {
         let before_tls = &self.shared.settings.load().tls;
         let tls = TlsServers::read(&config, Some(before_tls));
         let tls = tls.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
+        let before_tls = self.shared.settings.load().connections.tls.clone();
+        let next_hop_tls = next_hop_tls::read(&config, Some(&before_tls));
+        let next_hop_tls =
+            next_hop_tls.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
         let modules = LoadedModules::load(&config, &self.shared.module_kinds);
         let modules = modules.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
         let links = self.shared.links.prepare(&config);
@@ -228,6 +232,7 @@ impl Control {
             .with_logins(logins, Some((now, &before)))
             .with_client_logins(client_logins)
             .with_tls(tls)
+            .with_next_hop_tls(next_hop_tls)
             .continuing_rule_counts(&before)
             .with_cluster_secret(&cluster_secret);
         settings.keep_health(now, &before);
@@ -237,6 +242,9 @@ impl Control {
             .map_err(|error| error.to_string())?;
         let links = self.shared.links.put_in_force(links);
         let settings = settings.with_links(links.map_err(|error| error.to_string())?);
+        for line in next_hop_tls::unverified_lines(&config) {
+            self.shared.module_log.write(line);
+        }
         self.shared.settings.store(Arc::new(settings));
         self.shared.reloaded.send_replace(());
         let rate = config.fetch.background_rate.bytes();

@@ -113,6 +113,7 @@ impl Connection {
         let hop = HopKey {
             host: "127.0.0.1".into(),
             port: address.port(),
+            tls: None,
         };
         let double = DoubleNextHop::new(hop, address);
         double.enter();

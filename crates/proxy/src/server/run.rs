@@ -5,7 +5,7 @@ use crate::client::hand_off;
 use crate::cluster::purges::ClusterPurges;
 use crate::cluster::{ClusterSecret, Membership};
 use crate::config::{
-    self, AdminAddress, Config, LogClients, LogFormat, LogQueries, LogTarget, TokenFile,
+    self, AdminAddress, Config, Invalid, LogClients, LogFormat, LogQueries, LogTarget, TokenFile,
 };
 use crate::host::stored::{paused_fetches, window_refreshes};
 use crate::host::{
@@ -22,11 +22,11 @@ use crate::server::control::Control;
 use crate::server::disk_tier::{self, DiskTier};
 use crate::server::history_place;
 use crate::server::secret_file::SecretFile;
-use crate::settings::Settings;
 use crate::settings::hooks::Hooks;
 use crate::settings::login::Login;
 use crate::settings::logins::{FILE_BYTES_MAX, Logins, Tokens, Users};
 use crate::settings::tls::TlsServers;
+use crate::settings::{Settings, next_hop_tls};
 use crate::worker::client_rate::ClientRates;
 use crate::worker::core::Worker;
 use crate::worker::demand::{Background, Popularity, Refreshes};
@@ -330,6 +330,15 @@ fn open_network(config: &Config, workers: usize, clock: Clock) -> Result<Network
     .map_err(cannot("start the resolver"))
 }
 
+/// The error of a start that cannot do `what` with these settings.
+fn refused(what: &'static str) -> impl FnOnce(Invalid) -> StartError {
+    move |invalid| StartError {
+        what: what.to_owned(),
+        cause: io::Error::new(io::ErrorKind::InvalidInput, invalid.to_string()),
+        hint: Some(invalid.hint),
+    }
+}
+
 pub(super) fn share(
     config: &Config,
     clock: Clock,
@@ -340,16 +349,11 @@ pub(super) fn share(
     (hooks, module_kinds): (Hooks, ModuleKinds),
 ) -> Result<Shared, StartError> {
     let workers = worker_count(config);
-    let modules = LoadedModules::load(config, &module_kinds).map_err(|invalid| StartError {
-        what: "load the modules".into(),
-        cause: io::Error::new(io::ErrorKind::InvalidInput, invalid.to_string()),
-        hint: Some(invalid.hint),
-    })?;
-    let tls = TlsServers::read(config, None).map_err(|invalid| StartError {
-        what: "use the certificates".into(),
-        cause: io::Error::new(io::ErrorKind::InvalidInput, invalid.to_string()),
-        hint: Some(invalid.hint),
-    })?;
+    let modules =
+        LoadedModules::load(config, &module_kinds).map_err(refused("load the modules"))?;
+    let tls = TlsServers::read(config, None).map_err(refused("use the certificates"))?;
+    let next_hop_tls =
+        next_hop_tls::read(config, None).map_err(refused("verify next hops by TLS"))?;
     let membership = Arc::new(Membership::default());
     let cluster_secret = read_cluster_secret(config)?;
     membership.configure(config, &cluster_secret);
@@ -362,6 +366,9 @@ pub(super) fn share(
     let settings = Settings::new(config.clone(), &instance()).with_links(table);
     let module_log = Arc::new(ModuleLog::new(Arc::clone(&say)));
     let modules = modules.logging_to(&module_log);
+    for line in next_hop_tls::unverified_lines(config) {
+        module_log.write(line);
+    }
     let settings = settings
         .with_hooks(hooks)
         .with_modules(modules)
@@ -369,6 +376,7 @@ pub(super) fn share(
         .with_logins(read_logins(config)?, None)
         .with_client_logins(read_client_logins(config)?)
         .with_tls(tls)
+        .with_next_hop_tls(next_hop_tls)
         .with_cluster_secret(&cluster_secret);
     let network = open_network(config, workers, clock)?;
     let store = MemoryStore::new(

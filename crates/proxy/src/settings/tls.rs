@@ -1,7 +1,7 @@
 //! The certificates of listeners, read from their files.
 
 use crate::config::{CertificateFiles, Config, Invalid, Listener, ListenerTls, TlsVersion};
-use crate::settings::Settings;
+use crate::settings::{Settings, next_hop_tls};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -57,7 +57,8 @@ impl TlsServers {
 ///
 /// The first file that cannot be used, and why.
 pub fn check_certificates(config: &Config) -> Result<(), Invalid> {
-    TlsServers::read(config, None).map(drop)
+    TlsServers::read(config, None)?;
+    next_hop_tls::read(config, None).map(drop)
 }
 
 /// What is probably a mistake with certificates that can be used: gateways that have one for a host
@@ -186,9 +187,9 @@ fn read_certificate(
             "name a file that the user of this program can read",
         )
     };
-    let chain = read_file(&files.chain, false);
+    let chain = read_file(&files.chain, false, FILE_BYTES_MAX);
     let chain = chain.map_err(|error| unreadable("chain", &files.chain, error))?;
-    let key = read_file(&files.key, true);
+    let key = read_file(&files.key, true, FILE_BYTES_MAX);
     let key = key.map_err(|error| unreadable("key", &files.key, error))?;
     Certificate::from_pem(&chain, &key, now_s).map_err(|error| {
         let CertificateError { file, reason, hint } = error;
@@ -206,7 +207,7 @@ fn read_certificate(
 
 /// The text of a file; of a private one, which users other than its owner and group must not be
 /// able to read.
-fn read_file(path: &Path, is_private: bool) -> io::Result<Vec<u8>> {
+pub(super) fn read_file(path: &Path, is_private: bool, bytes_max: u64) -> io::Result<Vec<u8>> {
     // a FIFO would make us wait for a writer
     let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
     let mut options = File::options();
@@ -222,10 +223,10 @@ fn read_file(path: &Path, is_private: bool) -> io::Result<Vec<u8>> {
         )));
     }
     let mut text = Vec::new();
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > FILE_BYTES_MAX {
+    file.take(bytes_max + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > bytes_max {
         return Err(io::Error::other(format!(
-            "it is longer than {FILE_BYTES_MAX} bytes"
+            "it is longer than {bytes_max} bytes"
         )));
     }
     Ok(text)

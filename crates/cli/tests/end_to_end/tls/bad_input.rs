@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// What `weir check` says of a config, and its exit code.
-fn check(folder: &Path, config: &Config) -> (i32, String) {
+pub(super) fn check(folder: &Path, config: &Config) -> (i32, String) {
     std::fs::write(folder.join("weir.toml"), config.text()).expect("a file");
     let output = Command::new(env!("CARGO_BIN_EXE_weir"))
         .args(["check", "weir.toml"])

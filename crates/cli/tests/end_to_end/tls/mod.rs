@@ -5,6 +5,7 @@ mod bad_input;
 mod certificates;
 mod forward_proxy;
 mod http2;
+mod next_hops;
 mod reloads;
 mod transfers;
 

@@ -68,7 +68,8 @@ impl Http1NextHop {
         } = self;
         let is_reusable = writer.is_complete()
             && reception.is_clean()
-            && reception.offered_bytes(&connection.stream) <= offered_bytes_max;
+            && connection.stream.is_clean()
+            && reception.offered_bytes(connection.stream.tcp()) <= offered_bytes_max;
         if is_reusable {
             check_in(worker, connection.take());
         }
@@ -104,7 +105,7 @@ impl Http1NextHop {
     pub(crate) fn tunnel_end(&mut self) -> NextHopEnd<'_> {
         let Connection { stream, link, .. } = &mut *self.connection;
         NextHopEnd {
-            socket: stream,
+            end: stream.end(),
             link: link.as_deref_mut(),
         }
     }

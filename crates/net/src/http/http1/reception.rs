@@ -3,15 +3,12 @@
 use crate::flow::{NextHopFlow, tcp_info};
 use crate::http::received_content::{ContentCut, ContentEnd, ContentRead};
 use crate::http::received_head::{AcceptedHead, ReceivedBytes};
-use crate::next_hops::{LinkReads, SpentLink};
+use crate::next_hops::{LinkReads, ReadEnd, SpentLink};
 use std::cell::Cell;
 use std::io;
 use std::ops::ControlFlow;
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::net::tcp::ReadHalf;
 use weir_wire::{Arrival, BodyEvent, BodyLength, BodyReader, HeadLimits};
 
 /// Room for a usual head with the begin of its content, bytes.
@@ -119,7 +116,7 @@ impl Reception {
 /// Linux reports a reset once: after a failed write, a read sees a clean end. So once a write has
 /// failed, the end of the connection does not complete content that is delimited by it.
 pub(crate) struct Http1Reception<'a> {
-    half: ReadHalf<'a>,
+    end: ReadEnd<'a>,
     state: &'a mut Reception,
     write_failed: &'a Cell<bool>,
     link: Option<LinkReads<'a>>,
@@ -127,13 +124,13 @@ pub(crate) struct Http1Reception<'a> {
 
 impl<'a> Http1Reception<'a> {
     pub(super) fn new(
-        half: ReadHalf<'a>,
+        end: ReadEnd<'a>,
         state: &'a mut Reception,
         write_failed: &'a Cell<bool>,
         link: Option<LinkReads<'a>>,
     ) -> Self {
         Self {
-            half,
+            end,
             state,
             write_failed,
             link,
@@ -143,11 +140,9 @@ impl<'a> Http1Reception<'a> {
     /// Reads once; how many bytes.
     fn poll_read(&mut self, cx: &mut Context<'_>, scratch: &mut [u8]) -> Poll<io::Result<usize>> {
         if let Some(link) = &mut self.link {
-            return link.poll_read(cx, self.half.as_ref(), scratch);
+            return link.poll_read(cx, &self.end, scratch);
         }
-        let mut buffer = ReadBuf::new(scratch);
-        ready!(Pin::new(&mut self.half).poll_read(cx, &mut buffer))?;
-        Poll::Ready(Ok(buffer.filled().len()))
+        self.end.poll_read(cx, scratch)
     }
 
     pub(crate) fn link_spent(&self) -> Option<SpentLink> {
@@ -240,6 +235,10 @@ impl<'a> Http1Reception<'a> {
         if self.write_failed.get() {
             return Poll::Ready(Err(ContentCut::Reset));
         }
+        // another than the next hop may have closed it (RFC 9112 §9.8)
+        if !self.end.is_end_announced() {
+            return Poll::Ready(Err(ContentCut::ClosedEarly));
+        }
         let reader = self.state.reader.as_mut();
         if reader.is_none_or(|reader| reader.at_eof().is_err()) {
             return Poll::Ready(Err(ContentCut::ClosedEarly));
@@ -256,7 +255,7 @@ impl<'a> Http1Reception<'a> {
     }
 
     pub(crate) fn begin_window(&mut self, base: u32) -> u32 {
-        let socket = self.half.as_ref();
+        let socket = self.end.tcp();
         let info = tcp_info(socket).unwrap_or_default();
         self.state.flow = Some(NextHopFlow::known(socket, base, &info));
         info.rtt_us
@@ -268,12 +267,12 @@ impl<'a> Http1Reception<'a> {
             None => window,
         };
         if let Some(flow) = &mut self.state.flow {
-            flow.set_window(self.half.as_ref(), window, remaining);
+            flow.set_window(self.end.tcp(), window, remaining);
         }
     }
 
     pub(crate) fn measure_round_trip(&mut self) -> Option<u32> {
-        let socket = self.half.as_ref();
+        let socket = self.end.tcp();
         let round_trip_us = tcp_info(socket)?.rtt_us;
         if let Some(flow) = &mut self.state.flow {
             flow.look(socket, round_trip_us);
@@ -287,6 +286,7 @@ mod tests {
     use super::super::request::Http1Request;
     use super::super::writer::MessageWriter;
     use super::*;
+    use crate::next_hops::NextHopSocket;
     use socket2::SockRef;
     use std::future::poll_fn;
     use std::io::Write;
@@ -301,8 +301,8 @@ mod tests {
     async fn end_of_content(resets: bool, writes: bool) -> Result<ContentEnd, ContentCut> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (mut ours, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
-        let ours = ours.as_mut().unwrap();
+        let (ours, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let mut ours = NextHopSocket::Clear(ours.unwrap());
         let mut next_hop = accepted.unwrap().0.into_std().unwrap();
         next_hop.write_all(b"HTTP/1.1 200 OK\r\n\r\npart").unwrap();
         let (mut reception, mut writer) = (Reception::new(), MessageWriter::new());

@@ -2,13 +2,10 @@
 
 use super::chunks::Framing;
 use super::writer::{MessageWriter, Transport};
-use crate::next_hops::{LinkUse, SpentLink};
+use crate::next_hops::{LinkUse, SpentLink, WriteEnd};
 use std::cell::Cell;
 use std::io::{self, IoSlice};
-use std::pin::Pin;
 use std::task::{Context, Poll};
-use tokio::io::AsyncWrite;
-use tokio::net::tcp::WriteHalf;
 use weir_wire::{BodyLength, write};
 
 /// Sends one request on an HTTP/1.1 connection.
@@ -20,7 +17,7 @@ pub struct Http1Request<'a> {
 
 /// The connection to a next hop, and the link that it leads over.
 struct NextHopTransport<'a> {
-    half: WriteHalf<'a>,
+    end: WriteEnd<'a>,
     link: Option<&'a mut LinkUse>,
 }
 
@@ -37,15 +34,12 @@ impl Transport for NextHopTransport<'_> {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let half = Pin::new(&mut self.half);
-        let written = match slices {
-            [one] => AsyncWrite::poll_write(half, cx, one),
-            slices => AsyncWrite::poll_write_vectored(half, cx, slices),
-        };
+        let written = self.end.poll_write(cx, slices);
         if let Some(link) = &mut self.link {
-            match &written {
-                Poll::Ready(Ok(bytes)) => link.sent(*bytes),
-                Poll::Ready(Err(_)) | Poll::Pending => link.give_back(),
+            // under TLS some may be on the wire before the whole counts as written
+            match self.end.take_sent(&written) {
+                0 => link.give_back(),
+                bytes => link.sent(bytes),
             }
         }
         written
@@ -54,13 +48,13 @@ impl Transport for NextHopTransport<'_> {
 
 impl<'a> Http1Request<'a> {
     pub(super) fn new(
-        half: WriteHalf<'a>,
+        end: WriteEnd<'a>,
         writer: &'a mut MessageWriter,
         write_failed: &'a Cell<bool>,
         link: Option<&'a mut LinkUse>,
     ) -> Self {
         Self {
-            half: NextHopTransport { half, link },
+            half: NextHopTransport { end, link },
             writer,
             write_failed,
         }

@@ -5,15 +5,13 @@ use super::response::Http2Response;
 use crate::http::content_form::ContentForm;
 use crate::http::received_content::ReceivedContent;
 use crate::next_hops::{ConnectionLink, LinkUse};
-use crate::tunnel::{Activity, NextHopEnd, Side, TunnelEnd, TunnelReport};
+use crate::tunnel::{Activity, End, NextHopEnd, Side, TunnelEnd, TunnelReport};
 use h2::Reason;
-use rustix::net::{Shutdown, shutdown};
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::net::TcpStream;
 
 /// Bytes that are read at once from the next hop; an idle tunnel holds no memory for them.
 const READ_BYTES_MAX: usize = 16 * 1024;
@@ -31,7 +29,7 @@ pub(in crate::http) async fn relay(
     drain: impl Future<Output = ()>,
 ) -> TunnelReport {
     let activity = Activity::new();
-    let NextHopEnd { socket, link } = next_hop;
+    let NextHopEnd { end: socket, link } = next_hop;
     let (reads, writes) = match link.map(ConnectionLink::split) {
         Some((reads, writes)) => (reads.map(|reads| reads.usage), writes),
         None => (None, None),
@@ -61,7 +59,7 @@ pub(in crate::http) async fn relay(
     };
     if let TunnelEnd::Error(Side::Client, _) = end {
         // a socket that refuses is as closed as it can be
-        let _reset = socket.set_zero_linger();
+        let _reset = socket.tcp().set_zero_linger();
     }
     response.reset(Reason::CONNECT_ERROR);
     TunnelReport {
@@ -73,7 +71,7 @@ pub(in crate::http) async fn relay(
 
 /// The direction to the next hop.
 struct Outbound<'a> {
-    socket: &'a TcpStream,
+    socket: End<'a>,
     link: Option<RefCell<&'a mut LinkUse>>,
     activity: &'a Activity,
 }
@@ -88,9 +86,11 @@ impl Outbound<'_> {
             // the client may send more once the next hop has it
             content.consumed(bytes.len());
             if received == ReceivedContent::Whole {
-                return match shutdown(self.socket, Shutdown::Write) {
-                    Ok(()) | Err(rustix::io::Errno::NOTCONN) => Ok(()),
-                    Err(error) => Err((Side::NextHop, io::Error::from(error).kind())),
+                return match self.socket.close().await {
+                    Err(error) if error.kind() != io::ErrorKind::NotConnected => {
+                        Err((Side::NextHop, error.kind()))
+                    }
+                    Ok(()) | Err(_) => Ok(()),
                 };
             }
         }
@@ -103,7 +103,9 @@ impl Outbound<'_> {
             let most = permitted(self.link.as_ref(), self.activity).await?;
             let sent = self.socket.try_write(&rest[..rest.len().min(most)]);
             if let Some(link) = &self.link {
-                link.borrow_mut().sent(*sent.as_ref().unwrap_or(&0));
+                let content = *sent.as_ref().unwrap_or(&0);
+                let on_wire = self.socket.take_sent().unwrap_or(content);
+                link.borrow_mut().sent(on_wire);
             }
             match sent {
                 Ok(sent) => {
@@ -122,7 +124,7 @@ impl Outbound<'_> {
 
 /// The direction to the client.
 struct Inbound<'a> {
-    socket: &'a TcpStream,
+    socket: End<'a>,
     link: Option<RefCell<&'a mut LinkUse>>,
     activity: &'a Activity,
 }
@@ -137,7 +139,10 @@ impl Inbound<'_> {
                     let fault = (Side::Client, io::ErrorKind::ConnectionReset);
                     return Poll::Ready(Err(fault));
                 }
-                let ready = self.socket.poll_read_ready(cx);
+                if self.socket.has_content() {
+                    return Poll::Ready(Ok(()));
+                }
+                let ready = self.socket.tcp().poll_read_ready(cx);
                 ready.map_err(|error| (Side::NextHop, error.kind()))
             })
             .await?;
@@ -145,7 +150,9 @@ impl Inbound<'_> {
             let mut bytes = vec![0; READ_BYTES_MAX.min(most)];
             let read = self.socket.try_read(&mut bytes);
             if let Some(link) = &self.link {
-                link.borrow_mut().received(*read.as_ref().unwrap_or(&0));
+                let content = *read.as_ref().unwrap_or(&0);
+                let on_wire = self.socket.take_received().unwrap_or(content);
+                link.borrow_mut().received(on_wire);
             }
             match read {
                 Ok(0) => return self.end(response).await,

@@ -10,6 +10,7 @@ mod usage;
 
 pub use meter::{LinkCounts, LinkMeter, SpentLink};
 pub use save_signal::SaveSignal;
+pub(super) use usage::count_set_up;
 pub(crate) use usage::{ConnectionLink, LinkReads, LinkUse};
 
 use super::hop_key::HopKey;

@@ -1,6 +1,7 @@
 //! What one connection uses of a link.
 
 use super::meter::{LinkMeter, SpentLink};
+use crate::next_hops::socket::ReadEnd;
 use std::future::Future as _;
 use std::io;
 use std::os::fd::AsFd;
@@ -66,6 +67,17 @@ impl ConnectionLink {
         }
     }
 
+    /// Counts bytes that were received and sent on the wire beside those of an exchange: they wait
+    /// for nothing.
+    pub(crate) fn count_moved(&mut self, (received, sent): (usize, usize)) {
+        if received > 0 {
+            self.reads.add(received as u64, 0);
+        }
+        if sent > 0 {
+            self.writes.sent(sent);
+        }
+    }
+
     /// No client waits for what it brings, or one does.
     pub(crate) fn set_background(&mut self, is_background: bool) {
         self.reads.set_background(is_background);
@@ -82,6 +94,13 @@ impl ConnectionLink {
         self.reads.transfer.range_of = Some(of);
         self.writes.transfer.range_of = Some(of);
     }
+}
+
+/// Counts what setting up a connection has moved after it was accepted: received and sent.
+pub(in crate::next_hops) fn count_set_up(meter: &Arc<LinkMeter>, (received, sent): (usize, usize)) {
+    let (counts_sent, _) = meter.counts();
+    LinkUse::new(meter, true).add(received as u64, 0);
+    LinkUse::new(meter, counts_sent).sent(sent);
 }
 
 /// The direction from the next hop.
@@ -109,24 +128,25 @@ impl LinkReads<'_> {
     pub(crate) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
-        socket: &TcpStream,
+        end: &ReadEnd<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
+        if end.has_received() {
+            return Poll::Ready(end.try_read(buffer));
+        }
         loop {
             // nothing is granted to a next hop that sends nothing
-            ready!(socket.poll_read_ready(cx))?;
+            ready!(end.tcp().poll_read_ready(cx))?;
             let permitted = ready!(self.usage.poll_permit(cx, buffer.len()))?;
-            match socket.try_read(&mut buffer[..permitted]) {
-                Ok(bytes) => {
-                    self.usage.received(bytes);
-                    return Poll::Ready(Ok(bytes));
-                }
-                Err(error) => {
-                    self.usage.give_back();
-                    if error.kind() != io::ErrorKind::WouldBlock {
-                        return Poll::Ready(Err(error));
-                    }
-                }
+            let read = end.try_read(&mut buffer[..permitted]);
+            // records of TLS may bring no content, and are of the link all the same
+            match end.take_received(&read) {
+                0 => self.usage.give_back(),
+                bytes => self.usage.received(bytes),
+            }
+            match read {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return Poll::Ready(read),
             }
         }
     }

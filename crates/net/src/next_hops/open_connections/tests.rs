@@ -1,4 +1,5 @@
 use super::*;
+use crate::next_hops::NextHopSocket;
 use crate::next_hops::uses::Uses;
 use std::net::TcpListener;
 use weir_policy::Tick;
@@ -20,6 +21,7 @@ fn one_busy() -> (Arc<OpenConnections>, HopKey, OpenRules, Permit) {
     let hop = HopKey {
         host: "a.example".into(),
         port: 80,
+        tls: None,
     };
     let rules = OpenRules {
         per_hop_max: 2,
@@ -45,7 +47,7 @@ fn idle(permit: Permit) -> IdleConnection {
     let stream = std::net::TcpStream::connect(address).expect("it listens");
     stream.set_nonblocking(true).expect("a socket");
     IdleConnection {
-        stream: tokio::net::TcpStream::from_std(stream).expect("a runtime"),
+        stream: NextHopSocket::Clear(tokio::net::TcpStream::from_std(stream).expect("a runtime")),
         address,
         hop: permit.hop.clone(),
         permit,

@@ -137,7 +137,8 @@ const KEY_FORM: &str = "use a file in PEM with the private key, without a passwo
 const KEY_KINDS: &str =
     "use a key for RSA of 2048 bits or more, ECDSA on P-256 or P-384, or Ed25519";
 
-fn reason(error: &pem::Error) -> String {
+/// What is wrong with a file in PEM.
+pub(in crate::tls) fn reason(error: &pem::Error) -> String {
     match error {
         pem::Error::MissingSectionEnd { end_marker } => {
             let marker = String::from_utf8_lossy(end_marker);

@@ -8,6 +8,7 @@ mod certificates;
 mod handshake;
 mod tls_server;
 
+pub(in crate::tls) use certificate::reason as pem_reason;
 pub use certificate::{Certificate, CertificateError, PemFile};
 pub use handshake::{HandshakeFailure, HandshakeRules, Handshakes};
 pub use tls_server::{ClientName, TICKET_PERIOD_MAX, TicketKeys, TlsServer, VersionMin};

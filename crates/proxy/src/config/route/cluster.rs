@@ -404,6 +404,14 @@ pub(in crate::config) fn check(cluster: &Cluster, listeners: &[Listener]) -> Res
         return check_alone(cluster, peer_listener);
     }
     check_members(&cluster.members)?;
+    let no_tls = "members of a cluster speak no TLS with each other";
+    for (place, member) in cluster.members.iter().enumerate() {
+        let key = || format!("cluster.member[{place}].url");
+        member.url.refuse_tls(key, no_tls)?;
+    }
+    if let Some(url) = &cluster.url {
+        url.refuse_tls(|| "cluster.url".to_owned(), no_tls)?;
+    }
     check_source(cluster)?;
     let Some(listener) = peer_listener else {
         let key = match cluster.node {

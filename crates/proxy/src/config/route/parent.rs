@@ -280,6 +280,7 @@ pub(in crate::config) fn check(
                 "name it once, with a larger `weight`",
             )));
         }
+        mistakes.note(url.refuse_tls(key, "no TLS is spoken with other proxies"));
         mistakes.note(own.check(key, url, "name another proxy here"));
     }
     for kind in ParentKind::ALL {

@@ -1,23 +1,48 @@
 //! Where a route leads: the origin or another proxy that answers for it.
 
+use crate::config::setting::invalid::Invalid;
 use crate::config::values::host::Host;
 use crate::config::values::text::{BadValue, Form, text_value};
 use std::fmt;
 
-/// `http://host[:port]`, without path, query or userinfo. Written back without port 80.
+/// `http://host[:port]` or `https://host[:port]`, without path, query or userinfo. Written back
+/// without the port of the scheme.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NextHopUrl {
     /// Name or address.
     pub host: Host,
-    /// TCP port, 1 to 65535; 80 when the URL has none.
+    /// TCP port, 1 to 65535; that of the scheme when the URL has none.
     pub port: u16,
+    /// It is spoken to by TLS.
+    pub tls: bool,
+}
+
+impl NextHopUrl {
+    const fn scheme(&self) -> &'static str {
+        if self.tls { "https" } else { "http" }
+    }
+
+    /// Refuses TLS where none is spoken: `why`.
+    pub(in crate::config) fn refuse_tls(
+        &self,
+        key: impl FnOnce() -> String,
+        why: &str,
+    ) -> Result<(), Invalid> {
+        if !self.tls {
+            return Ok(());
+        }
+        let hint = "use a URL of scheme http; next hops of a [[route]] may be https";
+        Err(Invalid::new(key(), format!("{self}: {why}"), hint))
+    }
 }
 
 impl fmt::Display for NextHopUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.port {
-            PORT_DEFAULT => write!(f, "http://{}", self.host),
-            port => write!(f, "http://{}:{port}", self.host),
+        let scheme = self.scheme();
+        if self.port == default_port(self.tls) {
+            write!(f, "{scheme}://{}", self.host)
+        } else {
+            write!(f, "{scheme}://{}:{}", self.host, self.port)
         }
     }
 }
@@ -26,13 +51,17 @@ impl std::str::FromStr for NextHopUrl {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let rest = strip_scheme(text)?;
+        let (tls, rest) = split_scheme(text)?;
         let authority = rest.strip_suffix('/').unwrap_or(rest);
         if authority.contains(['/', '?', '#']) {
             return Err(BadValue::new(format!(
                 "next hop `{text}` has a path; only scheme, host and port are expected"
             ))
-            .suggesting(format!("http://{}", before_path(authority))));
+            .suggesting(format!(
+                "{}://{}",
+                if tls { "https" } else { "http" },
+                before_path(authority)
+            )));
         }
         if authority.contains('@') {
             return Err(BadValue::new(format!(
@@ -41,7 +70,7 @@ impl std::str::FromStr for NextHopUrl {
         }
         let (host, port) = split_port(authority);
         let port = match port {
-            None => PORT_DEFAULT,
+            None => default_port(tls),
             Some(port) => parse_port(port).ok_or_else(|| {
                 BadValue::new(format!("`{port}` in `{text}` is not a port (1 to 65535)"))
             })?,
@@ -49,27 +78,29 @@ impl std::str::FromStr for NextHopUrl {
         Ok(Self {
             host: host.parse()?,
             port,
+            tls,
         })
     }
 }
 
 impl Form for NextHopUrl {
-    const FORM: &'static str = "a URL of scheme http, such as \"http://10.0.0.1:8080\"";
+    const FORM: &'static str = "a URL of scheme http or https, such as \"http://10.0.0.1:8080\"";
 }
 
 text_value!(NextHopUrl);
 
-/// The port of scheme http (RFC 9110 §4.2.1).
-const PORT_DEFAULT: u16 = 80;
+/// The port of a scheme (RFC 9110 §4.2.1, §4.2.2).
+const fn default_port(tls: bool) -> u16 {
+    if tls { 443 } else { 80 }
+}
 
-fn strip_scheme(text: &str) -> Result<&str, BadValue> {
+/// Whether the scheme is https, and what follows it.
+fn split_scheme(text: &str) -> Result<(bool, &str), BadValue> {
     match text.split_once("://") {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => Ok(rest),
-        Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => Err(BadValue::new(format!(
-            "next hop `{text}` wants TLS, which is not there yet; only http:// is"
-        ))),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => Ok((false, rest)),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => Ok((true, rest)),
         Some((scheme, rest)) => Err(BadValue::new(format!(
-            "next hop `{text}` has the scheme `{scheme}`; only http:// is known"
+            "next hop `{text}` has the scheme `{scheme}`; http:// and https:// are known"
         ))
         .suggesting(format!("http://{rest}"))),
         None => Err(BadValue::new(format!("next hop `{text}` has no scheme"))
@@ -129,11 +160,15 @@ mod tests {
         check("http://[::1]", Ok("http://[::1]"));
         check("http://a:1", Ok("http://a:1"));
         check("http://a:65535", Ok("http://a:65535"));
+        check("https://A.example/", Ok("https://a.example"));
+        check("HTTPS://a:443", Ok("https://a"));
+        check("https://a:80", Ok("https://a:80"));
+        check("http://a:443", Ok("http://a:443"));
     }
 
     #[test]
-    fn next_hop_url_with_tls_path_or_bad_authority_is_refused() {
-        check("https://a", Err("TLS"));
+    fn next_hop_url_with_path_or_bad_authority_is_refused() {
+        check("https://a/b", Err("did you mean `https://a`?"));
         check("ftp://a", Err("did you mean `http://a`?"));
         check("10.0.0.1:80", Err("did you mean `http://10.0.0.1:80`?"));
         check("http://a/static", Err("did you mean `http://a`?"));

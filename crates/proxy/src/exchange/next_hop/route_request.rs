@@ -88,8 +88,8 @@ impl RouteHop {
         let key = self.key();
         let line = match change {
             None => return,
-            Some(HealthChange::Ejected) => format!("{what} http://{key} is ejected: {why}"),
-            Some(HealthChange::Back) => format!("{what} http://{key} is back"),
+            Some(HealthChange::Ejected) => format!("{what} {} is ejected: {why}", key.url()),
+            Some(HealthChange::Back) => format!("{what} {} is back", key.url()),
         };
         self.shared.module_log.write_health(now.tick, &line);
     }

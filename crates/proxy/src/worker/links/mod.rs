@@ -8,6 +8,7 @@ pub use notices::link_line;
 
 use crate::config::{self, Config, Invalid};
 use crate::log::access_log::Say;
+use crate::settings::next_hop_tls::hop_keys;
 use state_file::{Found, StateFile};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -142,7 +143,9 @@ impl LinkSet {
             };
             let meter = || Arc::clone(&link.meter);
             for hop in &configured.next_hops {
-                prepared.table.put(hop.into(), meter());
+                for key in hop_keys(config, hop) {
+                    prepared.table.put(key, meter());
+                }
             }
             if configured.next_hops.is_empty() {
                 prepared.table.put_others(meter());

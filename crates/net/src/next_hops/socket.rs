@@ -1,0 +1,212 @@
+//! The connection to a next hop: TCP, in clear or under TLS.
+
+use crate::tls::TlsClient;
+use crate::tls::client::NextHopTls;
+use crate::tunnel::End;
+use rustix::net::{RecvFlags, recv};
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+
+/// The connection to a next hop.
+pub enum NextHopSocket {
+    /// In clear.
+    Clear(TcpStream),
+    /// Under TLS.
+    Tls(Box<TlsConnection>),
+}
+
+/// A connection under TLS.
+pub struct TlsConnection {
+    pub(super) stream: NextHopTls,
+    /// What the next hop has proved its name to.
+    pub(super) client: Arc<TlsClient>,
+}
+
+impl std::fmt::Debug for NextHopSocket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("NextHopSocket").field(self.tcp()).finish()
+    }
+}
+
+impl NextHopSocket {
+    /// The TCP connection that it is, or that its records are sent on.
+    #[inline]
+    pub fn tcp(&self) -> &TcpStream {
+        match self {
+            Self::Clear(socket) => socket,
+            Self::Tls(tls) => tls.stream.tcp(),
+        }
+    }
+
+    /// Whether it is open and has nothing to read; by system calls, as the reactor may not have
+    /// polled yet.
+    pub(super) fn is_quiet(&self) -> bool {
+        match self {
+            Self::Clear(socket) => is_quiet(socket),
+            Self::Tls(tls) => tls.stream.is_quiet(),
+        }
+    }
+
+    /// Whether nothing is held that was received or is to be sent.
+    pub(crate) fn is_clean(&self) -> bool {
+        match self {
+            Self::Clear(_) => true,
+            Self::Tls(tls) => tls.stream.is_clean(),
+        }
+    }
+
+    /// The same, registered with the reactor of this thread.
+    pub(super) fn moved_here(self) -> io::Result<Self> {
+        match self {
+            Self::Clear(socket) => {
+                let socket = TcpStream::from_std(socket.into_std()?)?;
+                Ok(Self::Clear(socket))
+            }
+            Self::Tls(tls) => {
+                let TlsConnection { stream, client } = *tls;
+                let stream = stream.moved_here()?;
+                Ok(Self::Tls(Box::new(TlsConnection { stream, client })))
+            }
+        }
+    }
+
+    /// Bytes that were received and sent on the wire and that no link has counted: of a connection
+    /// in clear none, as each is counted by the call that moves it.
+    pub(super) fn take_moved(&self) -> (usize, usize) {
+        match self {
+            Self::Clear(_) => (0, 0),
+            Self::Tls(tls) => (tls.stream.take_received(), tls.stream.take_sent()),
+        }
+    }
+
+    /// Its two directions, which are used at once.
+    pub(crate) fn split(&mut self) -> (ReadEnd<'_>, WriteEnd<'_>) {
+        match self {
+            Self::Clear(socket) => {
+                let (read, write) = socket.split();
+                (ReadEnd::Clear(read), WriteEnd::Clear(write))
+            }
+            Self::Tls(tls) => (ReadEnd::Tls(&tls.stream), WriteEnd::Tls(&tls.stream)),
+        }
+    }
+
+    pub(crate) fn end(&self) -> End<'_> {
+        match self {
+            Self::Clear(socket) => End::Clear(socket),
+            Self::Tls(tls) => End::NextHopTls(&tls.stream),
+        }
+    }
+}
+
+/// The direction from a next hop.
+pub(crate) enum ReadEnd<'a> {
+    Clear(ReadHalf<'a>),
+    Tls(&'a NextHopTls),
+}
+
+impl ReadEnd<'_> {
+    pub(crate) fn tcp(&self) -> &TcpStream {
+        match self {
+            Self::Clear(half) => half.as_ref(),
+            Self::Tls(stream) => stream.tcp(),
+        }
+    }
+
+    /// Reads once; how many bytes.
+    #[inline]
+    pub(crate) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Clear(half) => {
+                let mut buffer = ReadBuf::new(into);
+                ready!(Pin::new(half).poll_read(cx, &mut buffer))?;
+                Poll::Ready(Ok(buffer.filled().len()))
+            }
+            Self::Tls(stream) => stream.poll_read(cx, into),
+        }
+    }
+
+    /// Whether something was received that is not read: it was counted then.
+    pub(crate) fn has_received(&self) -> bool {
+        match self {
+            Self::Clear(_) => false,
+            Self::Tls(stream) => stream.has_content(),
+        }
+    }
+
+    pub(crate) fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Clear(half) => half.try_read(into),
+            Self::Tls(stream) => stream.try_read(into),
+        }
+    }
+
+    /// Bytes on the wire of the last read, which had this outcome.
+    pub(crate) fn take_received(&self, read: &io::Result<usize>) -> usize {
+        match self {
+            Self::Clear(_) => *read.as_ref().unwrap_or(&0),
+            Self::Tls(stream) => stream.take_received(),
+        }
+    }
+
+    /// Whether the end of the connection, which was read, is the end that the next hop has meant.
+    /// One of a connection in clear is taken for that, for lack of better knowledge.
+    pub(crate) fn is_end_announced(&self) -> bool {
+        match self {
+            Self::Clear(_) => true,
+            Self::Tls(stream) => stream.is_end_announced(),
+        }
+    }
+}
+
+/// The direction to a next hop.
+pub(crate) enum WriteEnd<'a> {
+    Clear(WriteHalf<'a>),
+    Tls(&'a NextHopTls),
+}
+
+impl WriteEnd<'_> {
+    /// Writes once; how many bytes were accepted. Bytes that were not are to be offered again
+    /// before any others.
+    #[inline]
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Clear(half) => match slices {
+                [one] => AsyncWrite::poll_write(Pin::new(half), cx, one),
+                slices => AsyncWrite::poll_write_vectored(Pin::new(half), cx, slices),
+            },
+            Self::Tls(stream) => stream.poll_write_vectored(cx, slices),
+        }
+    }
+
+    /// Bytes on the wire of the last write, which had this outcome.
+    pub(crate) fn take_sent(&self, written: &Poll<io::Result<usize>>) -> usize {
+        match self {
+            Self::Clear(_) => match written {
+                Poll::Ready(Ok(bytes)) => *bytes,
+                Poll::Ready(Err(_)) | Poll::Pending => 0,
+            },
+            Self::Tls(stream) => stream.take_sent(),
+        }
+    }
+}
+
+/// Whether a connection is open and has nothing to read; by a system call, as the reactor may not
+/// have polled yet.
+pub fn is_quiet(stream: &TcpStream) -> bool {
+    let mut byte = [0_u8; 1];
+    recv(stream, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT)
+        .is_err_and(|error| error == rustix::io::Errno::AGAIN)
+}

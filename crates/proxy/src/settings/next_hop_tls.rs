@@ -1,0 +1,101 @@
+//! TLS toward next hops: whom each route trusts, and the certificates of authorities from their
+//! files.
+
+use super::tls::read_file;
+use crate::config::{Config, Invalid, NextHopUrl, Route};
+use weir_net::next_hops::HopKey;
+use weir_net::tls::client::Authorities;
+use weir_net::tls::{TlsClients, Trust};
+
+/// Bytes of a file with certificates of authorities: those of all that browsers trust have 250 KiB.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// A next hop of a route.
+pub(crate) fn hop_key(route: &Route, url: &NextHopUrl) -> HopKey {
+    let key = HopKey::new(url.host.as_str(), url.port);
+    match url.tls {
+        false => key,
+        true => key.over_tls(trust_of(route)),
+    }
+}
+
+/// A next hop as each route with it has it, and as a parent.
+pub(crate) fn hop_keys(config: &Config, url: &NextHopUrl) -> Vec<HopKey> {
+    let with_it = |route: &&Route| url.tls && route.next_hops.contains(url);
+    let routes = config.routes.iter().filter(with_it);
+    let mut keys: Vec<HopKey> = routes.map(|route| hop_key(route, url)).collect();
+    keys.push(url.into());
+    keys
+}
+
+fn trust_of(route: &Route) -> Trust {
+    match &route.tls {
+        Some(tls) if !tls.verify => Trust::Unverified,
+        Some(tls) => tls.ca.clone().map_or(Trust::System, Trust::File),
+        None => Trust::System,
+    }
+}
+
+/// A line for the log for each route whose next hops prove nothing.
+pub(crate) fn unverified_lines(config: &Config) -> Vec<String> {
+    let unverified = config.routes.iter().filter(|route| {
+        trust_of(route) == Trust::Unverified && route.next_hops.iter().any(|hop| hop.tls)
+    });
+    let lines = unverified.map(|route| {
+        let hops: Vec<String> = route.next_hops.iter().map(ToString::to_string).collect();
+        format!(
+            "WARNING: certificates of {} are NOT VERIFIED (route[].tls.verify = false)",
+            hops.join(", ")
+        )
+    });
+    lines.collect()
+}
+
+/// What connections to the next hops of a valid configuration are opened with; what trusts the same
+/// as `before` goes on.
+///
+/// # Errors
+///
+/// There is no certificate of an authority for a route, and why.
+pub(crate) fn read(config: &Config, before: Option<&TlsClients>) -> Result<TlsClients, Invalid> {
+    let mut clients = TlsClients::default();
+    for (index, route) in config.routes.iter().enumerate() {
+        let Some(place) = route.next_hops.iter().position(|hop| hop.tls) else {
+            continue;
+        };
+        let trust = trust_of(route);
+        if clients.has(&trust) {
+            continue;
+        }
+        let authorities = match &trust {
+            Trust::Unverified => None,
+            Trust::System => Some(Authorities::of_system().map_err(|error| {
+                Invalid::new(
+                    format!("route[{index}].next_hops[{place}]"),
+                    format!("no certificate can be verified: {error}"),
+                    "install the package ca-certificates, or name a file in `tls.ca` of the route",
+                )
+            })?),
+            Trust::File(path) => {
+                let key = || format!("route[{index}].tls.ca");
+                let text = read_file(path, false, FILE_BYTES_MAX).map_err(|error| {
+                    Invalid::new(
+                        key(),
+                        format!("`{}` cannot be read: {error}", path.display()),
+                        "name a file that the user of this program can read",
+                    )
+                })?;
+                Some(Authorities::from_pem(&text).map_err(|error| {
+                    Invalid::new(
+                        key(),
+                        format!("`{}`: {error}", path.display()),
+                        "use a file in PEM with the certificates of authorities, each from \
+                         `-----BEGIN CERTIFICATE-----` on",
+                    )
+                })?)
+            }
+        };
+        clients.put(trust, authorities, before);
+    }
+    Ok(clients)
+}
