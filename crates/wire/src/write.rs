@@ -112,29 +112,18 @@ pub fn last_chunk(out: &mut Vec<u8>, trailers: &[u8]) {
 
 /// `value` in decimal digits.
 pub fn decimal(out: &mut Vec<u8>, value: u64) {
-    digits::<10>(out, value);
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// `value` in hexadecimal digits, lower case.
-pub fn hexadecimal(out: &mut Vec<u8>, value: u64) {
-    digits::<16>(out, value);
-}
-
-#[inline]
-fn digits<const BASE: u64>(out: &mut Vec<u8>, mut value: u64) {
-    // 2^64 has twenty decimal digits
-    let mut text = [0; 20];
+pub fn hexadecimal(out: &mut Vec<u8>, mut value: u64) {
+    // four bits a digit
+    let mut text = [0; 16];
     let mut start = text.len();
     loop {
         start -= 1;
-        // below sixteen
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a digit is less than its base"
-        )]
-        let digit = (value % BASE) as usize;
-        text[start] = b"0123456789abcdef"[digit];
-        value /= BASE;
+        text[start] = b"0123456789abcdef"[(value & 0xf) as usize];
+        value >>= 4;
         if value == 0 {
             break;
         }

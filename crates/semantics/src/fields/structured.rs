@@ -333,20 +333,8 @@ pub(crate) fn write_integer(number: i64, out: &mut Vec<u8>) {
 }
 
 /// Appends `number` in decimal; all of its digits.
-pub(crate) fn write_decimal(mut number: u64, out: &mut Vec<u8>) {
-    // the longest u64 has 20 digits
-    let mut digits = [0; 20];
-    let mut start = digits.len();
-    loop {
-        start -= 1;
-        let digit = (number % 10) as u8;
-        digits[start] = b'0' + digit;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[start..]);
+pub(crate) fn write_decimal(number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 #[cfg(test)]

@@ -38,15 +38,7 @@ pub(super) fn write_hexadecimal(number: u64, out: &mut Vec<u8>) {
 }
 
 pub(super) fn write_decimal(number: u64, out: &mut Vec<u8>) {
-    let mut place = 1;
-    while number / place >= 10 {
-        place *= 10;
-    }
-    while place > 0 {
-        let value = (number / place) % 10;
-        out.push(b"0123456789"[usize::try_from(value).unwrap_or(0)]);
-        place /= 10;
-    }
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 fn after_last<'p>(path: &'p [u8], front: &[u8]) -> Option<&'p [u8]> {
