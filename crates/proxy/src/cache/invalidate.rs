@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_measure::Metric;
 use weir_policy::Digest;
-use weir_semantics::{Authority, Method, Target, canonical_target, lines_named};
+use weir_semantics::{Authority, HostName, Method, Target, canonical_target, lines_named};
 use weir_store::{Purge, StoredResponse};
 use weir_wire::{LineBuffer, ResponseHead};
 
@@ -147,9 +147,10 @@ fn target_of_reference(
         &resolved
     };
     let scheme = exchange.request.scheme;
+    let mut slot = HostName::EMPTY;
     let (target, _): (Target<'_>, _) =
-        canonical_target(Method::Get, raw, &[], false, &default, scheme).ok()?;
-    let same_origin = target.host == exchange.request.host
+        canonical_target(Method::Get, raw, &[], false, &default, scheme, &mut slot).ok()?;
+    let same_origin = *target.host == exchange.request.host
         && target.port == exchange.request.port
         && target.scheme == scheme;
     // a relative one has the path of the request before it

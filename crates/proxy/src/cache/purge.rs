@@ -10,18 +10,20 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 use weir_measure::Metric;
 use weir_policy::Digest;
-use weir_semantics::{Authority, Form, Method, PurgeOutcome, Scheme, Target, canonical_target};
+use weir_semantics::{
+    Authority, Form, HostName, Method, PurgeOutcome, Scheme, Target, canonical_target,
+};
 use weir_store::Purge;
 
-/// The target that a URL names.
+/// The target that a URL names; its host is written into `host`.
 ///
 /// # Errors
 ///
 /// What is wrong with it.
-pub(crate) fn purge_target(url: &str) -> Result<Target<'_>, String> {
+pub(crate) fn purge_target<'a>(url: &'a str, host: &'a mut HostName) -> Result<Target<'a>, String> {
     let nowhere = Authority::parse("localhost").map_err(|error| error.to_string())?;
-    let (target, form) = canonical_target(Method::Get, url, &[], false, &nowhere, Scheme::Http)
-        .map_err(|error| error.to_string())?;
+    let target = canonical_target(Method::Get, url, &[], false, &nowhere, Scheme::Http, host);
+    let (target, form) = target.map_err(|error| error.to_string())?;
     if form != Form::Absolute {
         return Err("a whole URL is needed, such as http://www.example.com/page".into());
     }
@@ -63,7 +65,8 @@ pub(crate) fn apply(
             return Ok(written.into_iter().collect());
         }
     };
-    let target = purge_target(url)?;
+    let mut host = HostName::EMPTY;
+    let target = purge_target(url, &mut host)?;
     let (settings, secret) = (shared.settings.load(), shared.store.secret());
     let keys = |mode: &Mode| keys_of(&settings.operator_rules, *mode, &target, secret);
     let purge = |key| {
@@ -130,7 +133,8 @@ mod tests {
     #[test]
     fn url_of_which_nothing_can_be_stored_is_refused() {
         let check = |url: &str, expected: Option<&str>| {
-            let found = purge_target(url).err();
+            let mut host = HostName::EMPTY;
+            let found = purge_target(url, &mut host).err();
             match (&found, expected) {
                 (None, None) => {}
                 (Some(why), Some(part)) => assert!(why.contains(part), "{why}"),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use weir_extend::Hook;
 use weir_policy::Transaction;
 use weir_policy::extension::Variant;
-use weir_semantics::{FieldLine, Known, Method, Timestamp, line_named, parse_http_date};
+use weir_semantics::{FieldLine, HostName, Known, Method, Timestamp, line_named, parse_http_date};
 use weir_wire::write;
 
 /// How a response is chosen for a request.
@@ -136,7 +136,8 @@ fn change(exchange: &mut RequestState, fields: &[FieldLine<'_>]) -> bool {
         client: None,
     };
     let head = before.head(fields);
-    let Ok(mut received) = ReceivedRequest::judge(&head, &rules) else {
+    let mut host = HostName::EMPTY;
+    let Ok(mut received) = ReceivedRequest::judge(&head, &rules, &mut host) else {
         return false;
     };
     let modules = exchange.modules.as_deref();

@@ -45,7 +45,7 @@ use weir_net::http::ClientStream;
 use weir_policy::extension::ModuleSet;
 use weir_policy::rule::{Bits, Reuse};
 use weir_policy::{Command, Digest, Now, Phase, Transaction};
-use weir_semantics::{Form, Method, RequestFacts};
+use weir_semantics::{Form, HostName, Method, RequestFacts};
 use weir_store::{LookupResult, StoredResponse};
 use weir_wire::{BodyLength, LineBuffer, Progress, RequestHead, parse_request};
 
@@ -149,12 +149,13 @@ impl Receiver<'_> {
         ))
     }
 
-    /// Judges a head of any version of HTTP. It is part of every hit: without inlining, the copy of
-    /// its result would cost 2 % of one.
+    /// Judges a head of any version of HTTP; the host of its target is written into `host`. It is
+    /// part of every hit: without inlining, the copy of its result would cost 2 % of one.
     #[inline(always)]
     pub(super) fn judge<'h>(
         &self,
-        head: &RequestHead<'h, '_>,
+        head: &RequestHead<'_, 'h>,
+        host: &'h mut HostName,
     ) -> Result<ReceivedRequest<'h>, Answer> {
         let ClientFacts { listener, peer, .. } = self.client;
         let rules = JudgeRules {
@@ -165,7 +166,7 @@ impl Receiver<'_> {
             tls: listener.tls.as_deref(),
             client: (listener.peers != ForPeers::Member).then(|| peer.ip()),
         };
-        ReceivedRequest::judge(head, &rules)
+        ReceivedRequest::judge(head, &rules, host)
     }
 }
 
@@ -262,7 +263,8 @@ fn take_head(
     let mut log = receiver.log(started, consumed);
     log.reach(Phase::RequestHead);
     let is_extended = settings.is_extended && receiver.client.listener.peers == ForPeers::No;
-    let mut request = match receiver.judge(head) {
+    let mut host = HostName::EMPTY;
+    let mut request = match receiver.judge(head, &mut host) {
         Ok(request) => request,
         Err(_) if is_extended => {
             log.keep_details(&input[..consumed]);
@@ -379,7 +381,8 @@ fn leave(
 ) -> Box<RequestState> {
     let outcome = receiver.settings.operator_rules.outcome(rules);
     let mut directives_sent = None;
-    let (request, decided) = match receiver.judge(head) {
+    let mut host = HostName::EMPTY;
+    let (request, decided) = match receiver.judge(head, &mut host) {
         Err(answer) => return leave_refused(receiver, head, answer, log),
         Ok(mut received) => {
             let request = Request::new(&received, head);
@@ -457,7 +460,8 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
             ..request.head(&fields)
         },
     };
-    let mut received = match receiver.judge(&head) {
+    let mut host = HostName::EMPTY;
+    let mut received = match receiver.judge(&head, &mut host) {
         Ok(received) => received,
         Err(answer) => return Plan::Answer(answer),
     };
@@ -504,7 +508,8 @@ pub(crate) fn begin(
     if receiver.settings.is_extended {
         return Ok(leave(receiver, head, (Bits::NONE, false), log));
     }
-    let request = receiver.judge(head)?;
+    let mut host = HostName::EMPTY;
+    let request = receiver.judge(head, &mut host)?;
     log.reach(Phase::Authorise);
     let decided = choose(
         receiver,

@@ -22,8 +22,8 @@ use weir_measure::{Metric, PeerRefusal};
 use weir_policy::{Digest, Transaction};
 use weir_semantics::Scheme;
 use weir_semantics::{
-    Authority, FieldLine, Method, PEER_FIELD, PURGE_MESSAGE_BYTES_MAX, PeerRequest, ProxyError,
-    RequestFacts, canonical_target, lines_named,
+    Authority, FieldLine, HostName, Method, PEER_FIELD, PURGE_MESSAGE_BYTES_MAX, PeerRequest,
+    ProxyError, RequestFacts, canonical_target, lines_named,
 };
 use weir_wire::{BodyLength, RequestHead, Version, request_body, write};
 
@@ -395,6 +395,7 @@ pub(crate) fn seal_refusal(receiver: &Receiver<'_>, (out, from): (&mut Vec<u8>, 
 }
 
 fn calls_module(settings: &Settings, facts: &ListenerFacts, head: &RequestHead<'_, '_>) -> bool {
+    let mut host = HostName::EMPTY;
     let target = canonical_target(
         Method::parse(head.method),
         head.target,
@@ -402,6 +403,7 @@ fn calls_module(settings: &Settings, facts: &ListenerFacts, head: &RequestHead<'
         head.version == Version::Http11,
         &facts.default,
         Scheme::Http,
+        &mut host,
     );
     target.is_ok_and(|(target, _)| {
         let called = settings

@@ -20,7 +20,7 @@ use std::time::Instant;
 use weir_extend::{HeadFields, Hook, RequestHead, ResponseHead};
 use weir_policy::extension::{ModuleSet, Variant};
 use weir_policy::{Digest, Phase, Serving, Transaction};
-use weir_semantics::{FieldLine, Known, Method, identify, line_named};
+use weir_semantics::{FieldLine, HostName, Known, Method, identify, line_named};
 use weir_wire::RequestHead as ReceivedHead;
 
 /// Whether a request that `called` modules see may be answered on the fast path.
@@ -176,7 +176,8 @@ impl<'a> ModuleRequest<'a> {
             fields: &lines,
             ..*head
         };
-        match self.receiver.judge(&changed_head) {
+        let mut host = HostName::EMPTY;
+        match self.receiver.judge(&changed_head, &mut host) {
             Ok(mut judged) if is_logged_as_received && judged.is_shareable() => {
                 let modules = Some(&*self.modules);
                 module_calls::keep_strict(&received.facts, modules, &mut judged.facts);
@@ -361,7 +362,7 @@ fn head_of<'h>(head: &ReceivedHead<'h, 'h>, received: &'h ReceivedRequest<'_>) -
     let target = &received.target;
     let fields: &'h [FieldLine<'h>] = head.fields;
     let fields = HeadFields::of_lines(fields);
-    let mut seen = RequestHead::of_host(head.method, &target.host, target.path_and_query, fields);
+    let mut seen = RequestHead::of_host(head.method, target.host, target.path_and_query, fields);
     if target.port != 80 {
         seen.set_port(target.port);
     }

@@ -331,7 +331,7 @@ mod tests {
         for path in ["/1", "/2"] {
             let target = Target {
                 scheme: Scheme::Http,
-                host: Authority::parse("a.example").expect("a host").host,
+                host: &Authority::parse("a.example").expect("a host").host,
                 port: 80,
                 path_and_query: path,
             };
@@ -354,7 +354,7 @@ mod tests {
             digests.holds("b", |secret| {
                 let target = Target {
                     scheme: Scheme::Http,
-                    host: Authority::parse("a.example").expect("a host").host,
+                    host: &Authority::parse("a.example").expect("a host").host,
                     port: 80,
                     path_and_query: path,
                 };

@@ -8,8 +8,8 @@ use weir_extend::{FETCH_CONTENT_BYTES_MAX, FETCH_TIMEOUT_MAX, FetchError, Fields
 use weir_net::next_hops::{Destination, HopKey};
 use weir_net::workers::Network;
 use weir_semantics::{
-    Authority, Form, Known, Method, Scheme, Target, canonical_target, identify, is_hop_by_hop,
-    is_token,
+    Authority, Form, HostName, Known, Method, Scheme, Target, canonical_target, identify,
+    is_hop_by_hop, is_token,
 };
 use weir_wire::{Version, write};
 
@@ -49,7 +49,8 @@ impl JudgedRequest {
         {
             return Err(FetchError::BadRequest);
         }
-        let target = whole_target(method, &url).ok_or(FetchError::BadRequest)?;
+        let mut host = HostName::EMPTY;
+        let target = whole_target(method, &url, &mut host).ok_or(FetchError::BadRequest)?;
         // next hops are reached in clear alone
         if target.scheme != Scheme::Http {
             return Err(FetchError::BadRequest);
@@ -110,10 +111,15 @@ pub(super) fn begin_head(method: &str, path: &str, host: &[u8]) -> Vec<u8> {
     head
 }
 
-/// The canonical target of an `http` or `https` URL (RFC 9110 §7.1).
-pub(super) fn whole_target(method: Method, url: &str) -> Option<Target<'_>> {
+/// The canonical target of an `http` or `https` URL (RFC 9110 §7.1); its host is written into
+/// `host`.
+pub(super) fn whole_target<'a>(
+    method: Method,
+    url: &'a str,
+    host: &'a mut HostName,
+) -> Option<Target<'a>> {
     let nowhere = Authority::parse("localhost").ok()?;
-    let target = canonical_target(method, url, &[], false, &nowhere, Scheme::Http);
+    let target = canonical_target(method, url, &[], false, &nowhere, Scheme::Http, host);
     let (target, form) = target.ok()?;
     (form == Form::Absolute).then_some(target)
 }

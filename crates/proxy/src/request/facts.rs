@@ -88,7 +88,7 @@ impl Request {
             form: received.form,
             version: received.version,
             scheme: received.target.scheme,
-            host: received.target.host,
+            host: *received.target.host,
             port: received.target.port,
             body: received.body,
             is_persistent: received.is_persistent,
@@ -176,7 +176,7 @@ impl Request {
     pub(crate) fn target(&self) -> Target<'_> {
         Target {
             scheme: self.scheme,
-            host: self.host,
+            host: &self.host,
             port: self.port,
             path_and_query: self.path_and_query(),
         }

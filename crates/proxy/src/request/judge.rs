@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use weir_net::tls::server::ClientName;
 use weir_policy::{Digest, KeyHasher, Secret};
 use weir_semantics::{
-    Authority, ConnectionOptions, Form, Method, ProxyError, RequestFacts, Scheme, Target,
+    Authority, ConnectionOptions, Form, HostName, Method, ProxyError, RequestFacts, Scheme, Target,
     canonical_target, contains_pseudonym, lines_named, list_elements,
 };
 use weir_wire::{BodyLength, HeadError, RequestHead, Version, request_body};
@@ -51,7 +51,7 @@ pub(crate) struct JudgeRules<'a> {
 }
 
 impl<'a> ReceivedRequest<'a> {
-    /// Judges a head.
+    /// Judges a head; the host of its target is written into `host`.
     ///
     /// # Errors
     ///
@@ -61,6 +61,7 @@ impl<'a> ReceivedRequest<'a> {
     pub(crate) fn judge(
         head: &RequestHead<'_, 'a>,
         rules: &JudgeRules<'_>,
+        host: &'a mut HostName,
     ) -> Result<Self, Answer> {
         let body =
             request_body(head.version, head.fields).map_err(|error| Answer::bad_request(&error))?;
@@ -82,6 +83,7 @@ impl<'a> ReceivedRequest<'a> {
             http11,
             rules.default,
             rules.scheme,
+            host,
         )
         .map_err(|error| Answer::bad_request(&error))?;
         check_form(method, form, &target, rules)?;

@@ -95,7 +95,16 @@ pub fn key_of_url(mode: Mode, url: &str, secret: &Secret) -> Result<Digest, Stri
     if !url.contains("://") {
         return Err("it has no scheme and host, such as http://example.com/".to_owned());
     }
-    let target = canonical_target(Method::Get, url, &[], false, &default, Scheme::Http);
+    let mut slot = HostName::EMPTY;
+    let target = canonical_target(
+        Method::Get,
+        url,
+        &[],
+        false,
+        &default,
+        Scheme::Http,
+        &mut slot,
+    );
     let (target, _) = target.map_err(|error| error.to_string())?;
     Ok(key_of(mode, &target, secret))
 }

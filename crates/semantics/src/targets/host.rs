@@ -61,13 +61,18 @@ impl HostName {
         self.ip
     }
 
-    /// No host yet: what is [set](Self::set) is written in its place, as a host that is returned
-    /// would be copied, on the way of every request.
-    pub(crate) const EMPTY: Self = Self {
+    /// No host yet: what is read is written in its place, as a host that is returned would be
+    /// copied, on the way of every request.
+    pub const EMPTY: Self = Self {
         ip: None,
         length: 0,
         bytes: [0; LENGTH_MAX],
     };
+
+    /// Becomes empty.
+    pub(crate) const fn clear(&mut self) {
+        (self.ip, self.length) = (None, 0);
+    }
 
     /// Becomes the host that `text` spells; [empty](Self::EMPTY) before that.
     #[inline]

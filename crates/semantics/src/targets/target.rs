@@ -44,7 +44,7 @@ pub struct Target<'a> {
     /// The scheme.
     pub scheme: Scheme,
     /// The host.
-    pub host: HostName,
+    pub host: &'a HostName,
     /// The port, 1 to 65535; the scheme's own if none was given.
     pub port: u16,
     /// Path and query as received, never empty: begins with `/`, or is `*` for the server as a
@@ -82,7 +82,7 @@ pub enum Form {
 /// `raw` is the request target as received, `http11` says whether `Host` is required, `default`
 /// names the host of an HTTP/1.0 request without one, and `scheme` is that of the connection, used
 /// unless `raw` has one. An absolute-form wins over `Host`, which must be valid all the same (RFC
-/// 9112 §3.2.2).
+/// 9112 §3.2.2). The host is written into `host`, and what that had is lost.
 ///
 /// # Errors
 /// Says what is ambiguous or malformed; the answer is 400 (RFC 9112 §3.2).
@@ -95,48 +95,39 @@ pub fn canonical_target<'a>(
     http11: bool,
     default: &Authority,
     scheme: Scheme,
+    host: &'a mut HostName,
 ) -> Result<(Target<'a>, Form), TargetError> {
     check_bytes(raw.as_bytes())?;
-    let mut target = Target {
-        scheme,
-        host: HostName::EMPTY,
-        port: scheme.default_port(),
-        path_and_query: raw,
-    };
+    host.clear();
     // Host must be valid even where the request target wins over it (RFC 9112 §3.2)
-    let port = match host_line(fields, http11)? {
-        Some(value) => Authority::read(value, &mut target.host).map_err(TargetError::Host)?,
+    let mut port = match host_line(fields, http11)? {
+        Some(value) => Authority::read(value, host).map_err(TargetError::Host)?,
         None => {
-            target.host = default.host;
+            *host = default.host;
             default.port
         }
     };
-    target.port = port.unwrap_or(target.port);
+    let (mut scheme, mut path_and_query) = (scheme, raw);
     let form = match (raw, method) {
         (_, Method::Connect) => {
-            target = connect_target(raw, scheme)?;
+            (port, path_and_query) = (connect_target(raw, host)?, "/");
             Form::Authority
         }
         ("*", Method::Options) => Form::Asterisk,
         ("*", _) => return Err(TargetError::Asterisk),
         _ if raw.starts_with('/') => Form::Origin,
         _ => {
-            target = absolute_target(method, raw)?;
+            (scheme, port, path_and_query) = absolute_target(method, raw, host)?;
             Form::Absolute
         }
     };
-    Ok((target, form))
-}
-
-#[inline]
-fn assemble(scheme: Scheme, authority: Authority, path_and_query: &str) -> Target<'_> {
-    let port = authority.port.unwrap_or(scheme.default_port());
-    Target {
+    let target = Target {
         scheme,
-        host: authority.host,
-        port,
+        host,
+        port: port.unwrap_or(scheme.default_port()),
         path_and_query,
-    }
+    };
+    Ok((target, form))
 }
 
 fn check_bytes(raw: &[u8]) -> Result<(), TargetError> {
@@ -174,20 +165,23 @@ fn host_line<'a>(fields: &[FieldLine<'a>], http11: bool) -> Result<Option<&'a [u
 
 /// RFC 9112 §3.2.3: the port is required, an empty one is none.
 #[inline(never)]
-fn connect_target(raw: &str, scheme: Scheme) -> Result<Target<'static>, TargetError> {
+fn connect_target(raw: &str, host: &mut HostName) -> Result<Option<u16>, TargetError> {
     if raw.starts_with('/') || raw.contains("://") {
         return Err(TargetError::ConnectForm);
     }
-    let authority = Authority::parse(raw).map_err(TargetError::Authority)?;
-    if authority.port.is_none() {
-        return Err(TargetError::ConnectPort);
+    match read_authority(raw, host)? {
+        None => Err(TargetError::ConnectPort),
+        port => Ok(port),
     }
-    Ok(assemble(scheme, authority, "/"))
 }
 
 /// RFC 9112 §3.2.2 and, for the empty path of an `OPTIONS`, §3.2.4.
 #[inline(never)]
-fn absolute_target(method: Method, raw: &str) -> Result<Target<'_>, TargetError> {
+fn absolute_target<'a>(
+    method: Method,
+    raw: &'a str,
+    host: &mut HostName,
+) -> Result<(Scheme, Option<u16>, &'a str), TargetError> {
     let Some((scheme, rest)) = raw.split_once("://") else {
         let is_authority = Authority::parse(raw).is_ok_and(|authority| authority.port.is_some());
         return Err(if is_authority {
@@ -217,8 +211,14 @@ fn absolute_target(method: Method, raw: &str) -> Result<Target<'_>, TargetError>
         Some(b'?') => return Err(TargetError::QueryWithoutPath),
         Some(_) => path_and_query,
     };
-    let authority = Authority::parse(authority).map_err(TargetError::Authority)?;
-    Ok(assemble(scheme, authority, path_and_query))
+    let port = read_authority(authority, host)?;
+    Ok((scheme, port, path_and_query))
+}
+
+/// Reads the authority of a request target, which wins over `Host`; returns its port.
+fn read_authority(text: &str, host: &mut HostName) -> Result<Option<u16>, TargetError> {
+    host.clear();
+    Authority::read(text.as_bytes(), host).map_err(TargetError::Authority)
 }
 
 /// Why a request has no target we accept. The client's fault, always: 400.
@@ -319,6 +319,7 @@ mod tests {
             .map(|host| FieldLine::new("hOsT", host.as_bytes()))
             .collect();
         let default = Authority::parse("default.example:81").unwrap();
+        let mut slot = HostName::EMPTY;
         canonical_target(
             Method::parse(method),
             raw,
@@ -326,6 +327,7 @@ mod tests {
             http11,
             &default,
             Scheme::Http,
+            &mut slot,
         )
         .map(|(target, form)| {
             let mut authority = Vec::new();
@@ -594,14 +596,16 @@ mod tests {
             let host = [FieldLine::new("Host", b"h")];
             let default = Authority::parse("d").unwrap();
             let read = |raw: &str| {
-                let found = canonical_target(method, raw, &host, true, &default, Scheme::Http).ok()?.0;
+                let mut slot = HostName::EMPTY;
+                let found = canonical_target(method, raw, &host, true, &default, Scheme::Http, &mut slot);
+                let found = found.ok()?.0;
                 assert!(found.path_and_query == "*" || found.path_and_query.starts_with('/'));
                 let mut absolute = format!("{}://", found.scheme.as_str()).into_bytes();
                 found.write_authority(&mut absolute);
                 if found.path_and_query != "*" {
                     absolute.extend_from_slice(found.path_and_query.as_bytes());
                 }
-                Some((String::from_utf8(absolute).unwrap(), found.host, found.port))
+                Some((String::from_utf8(absolute).unwrap(), *found.host, found.port))
             };
             if let Some((absolute, host, port)) = read(&raw) {
                 prop_assert_eq!(read(&absolute), Some((absolute, host, port)));

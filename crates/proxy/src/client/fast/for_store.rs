@@ -9,6 +9,7 @@ use crate::request::facts::Request;
 use crate::request::judge::{JudgeRules, ReceivedRequest};
 use weir_policy::Transaction;
 use weir_policy::rule::{Bits, Values};
+use weir_semantics::HostName;
 use weir_wire::RequestHead;
 
 /// The state of a GET without a client, which is for the store alone. Nothing is chosen for it yet,
@@ -30,7 +31,8 @@ pub(crate) fn for_store(
         tls: None,
         client: None,
     };
-    let request = ReceivedRequest::judge(head, &rules)?;
+    let mut host = HostName::EMPTY;
+    let request = ReceivedRequest::judge(head, &rules, &mut host)?;
     let matched = with_rules::rules_for_store(receiver, &request.target);
     let outcome = receiver.settings.operator_rules.outcome(matched);
     let target = &request.target;
@@ -41,7 +43,8 @@ pub(crate) fn for_store(
     };
     let lines = changed.lines();
     let head = changed.head(head, &lines);
-    let request = ReceivedRequest::judge(&head, &rules)?;
+    let mut host = HostName::EMPTY;
+    let request = ReceivedRequest::judge(&head, &rules, &mut host)?;
     Ok(state_for_store(receiver, &request, &head, matched))
 }
 

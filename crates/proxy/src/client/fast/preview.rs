@@ -11,6 +11,7 @@ use crate::request::judge::ReceivedRequest;
 use crate::request::who_asked::without_claims;
 use weir_policy::Transaction;
 use weir_policy::rule::{Bits, Values};
+use weir_semantics::HostName;
 use weir_wire::RequestHead;
 
 /// A request that is answered by the proxy before anything is looked up.
@@ -48,7 +49,8 @@ impl Receiver<'_> {
         head: &RequestHead<'_, '_>,
     ) -> Result<Box<RequestState>, Box<RefusedPreview>> {
         let refused = |answer, rules| Box::new(RefusedPreview { answer, rules });
-        let request = self.judge(head);
+        let mut host = HostName::EMPTY;
+        let request = self.judge(head, &mut host);
         let mut request = request.map_err(|answer| refused(answer, Bits::NONE))?;
         let rules = rules_for(self, &mut request);
         let outcome = self.settings.operator_rules.outcome(rules);
@@ -65,7 +67,8 @@ impl Receiver<'_> {
         };
         let lines = changed.lines();
         let head = changed.head(head, &lines);
-        let request = self.judge(&head);
+        let mut host = HostName::EMPTY;
+        let request = self.judge(&head, &mut host);
         let request = request.map_err(|answer| refused(answer, rules))?;
         Ok(self.previewed(&request, &head, (rules, changed.is_rekeyed())))
     }

@@ -22,7 +22,8 @@ use weir_policy::extension::ModuleSet;
 use weir_policy::rule::{Bits, ChangeError, FieldRules, Outcome, Place, Values};
 use weir_policy::{Now, Phase, Serving, Transaction};
 use weir_semantics::{
-    ConnectionOptions, FieldLine, Known, Method, RequestDirectives, Target, identify, list_elements,
+    ConnectionOptions, FieldLine, HostName, Known, Method, RequestDirectives, Target, identify,
+    list_elements,
 };
 use weir_store::StoredResponse;
 use weir_wire::{BodyLength, RequestHead};
@@ -229,7 +230,8 @@ pub(super) fn take(
     };
     let lines = changed.lines();
     let changed_head = changed.head(head, &lines);
-    match receiver.judge(&changed_head) {
+    let mut host = HostName::EMPTY;
+    match receiver.judge(&changed_head, &mut host) {
         Ok(mut judged) => {
             this.is_rekeyed = changed.is_rekeyed();
             this.logged = Some(Box::new(Request::new(request, head)));

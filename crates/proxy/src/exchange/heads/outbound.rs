@@ -163,7 +163,7 @@ fn write_host(request: &Request, out: &mut Vec<u8>) {
     }
     let target = Target {
         scheme: request.scheme,
-        host: request.host,
+        host: &request.host,
         port: request.port,
         path_and_query: "/",
     };

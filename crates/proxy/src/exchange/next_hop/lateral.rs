@@ -349,7 +349,7 @@ fn target_of(exchange: &RequestState) -> Target<'_> {
     let request = &exchange.request;
     Target {
         scheme: request.scheme,
-        host: request.host,
+        host: &request.host,
         port: request.port,
         path_and_query: request.path_and_query(),
     }

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use weir_extend::{Fields, ListenerMode, StoredError, StoredTarget};
 use weir_policy::verdict::NotStored;
-use weir_semantics::{Authority, FieldLine, Known, Method, identify};
+use weir_semantics::{Authority, FieldLine, HostName, Known, Method, identify};
 use weir_wire::{RequestHead, Version};
 
 /// The state of a GET of `target` without a client, for the variant that a client gets which sends
@@ -88,7 +88,9 @@ pub(super) fn receive<T>(
     request: &CallRequest<'_>,
     judge: impl FnOnce(&Receiver<'_>, &RequestHead<'_, '_>) -> T,
 ) -> Result<T, StoredError> {
-    let canonical = whole_target(Method::Get, &target.url).ok_or(StoredError::BadTarget)?;
+    let mut host_name = HostName::EMPTY;
+    let canonical =
+        whole_target(Method::Get, &target.url, &mut host_name).ok_or(StoredError::BadTarget)?;
     let mut host = Vec::new();
     canonical.write_authority(&mut host);
     let own = request.fields.iter();

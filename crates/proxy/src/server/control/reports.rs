@@ -15,6 +15,7 @@ use weir_extend::ListenerMode;
 use weir_measure::live::{LinkRow, RecentMisses, TopBy, TopOf, TopTable};
 use weir_measure::{Metric, Snapshot};
 use weir_policy::route::TargetKey;
+use weir_semantics::HostName;
 
 impl Control {
     /// The modules of the configuration in force, in their order.
@@ -57,7 +58,8 @@ impl Control {
             ListenerMode::Forward => Mode::Forward,
             ListenerMode::Gateway => Mode::Gateway,
         };
-        let target = purge_target(url)?;
+        let mut host = HostName::EMPTY;
+        let target = purge_target(url, &mut host)?;
         let now = self.shared.clock().now();
         let settings = self.shared.settings.load();
         let mut report = RouteReport {

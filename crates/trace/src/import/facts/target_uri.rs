@@ -5,7 +5,7 @@
 //! here: it is taken as it stands, host in lower case, fragment removed.
 
 use weir_semantics::{
-    Authority, FieldLine, Form, Method, Scheme, Target, canonical_target, line_named,
+    Authority, FieldLine, Form, HostName, Method, Scheme, Target, canonical_target, line_named,
 };
 
 use crate::TraceScheme;
@@ -66,9 +66,10 @@ impl RequestTarget<'_> {
             TraceScheme::Http => Scheme::Http,
             TraceScheme::Https => Scheme::Https,
         };
+        let mut host = HostName::EMPTY;
         if let Ok(default) = Authority::parse(self.default_authority)
             && let Ok((target, form)) =
-                canonical_target(method, raw, fields, false, &default, scheme)
+                canonical_target(method, raw, fields, false, &default, scheme, &mut host)
         {
             return canonical(&target, form);
         }

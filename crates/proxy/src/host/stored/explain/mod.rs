@@ -39,7 +39,9 @@ use weir_policy::{
     Command, Commands, Digest, Event, Failure, Handling, Missing, Now, RefuseReason, Rules,
     Transaction, Verdict,
 };
-use weir_semantics::{FieldLine, Fwd, Method, NotStorable, RequestDirectives, ResponseFacts};
+use weir_semantics::{
+    FieldLine, Fwd, HostName, Method, NotStorable, RequestDirectives, ResponseFacts,
+};
 use weir_store::{LookupResult, VaryRule};
 
 /// A request that is to be explained.
@@ -66,7 +68,9 @@ impl StoredCalls {
 
 async fn explain(context: &CallContext, call: &ExplainCall) -> Result<Explanation, StoredError> {
     let target = &call.target;
-    let canonical = whole_target(Method::Get, &target.url).ok_or(StoredError::BadTarget)?;
+    let mut host_name = HostName::EMPTY;
+    let canonical =
+        whole_target(Method::Get, &target.url, &mut host_name).ok_or(StoredError::BadTarget)?;
     if Method::parse(&call.method) == Method::Connect {
         return Err(StoredError::BadTarget);
     }

@@ -14,8 +14,8 @@ use std::sync::{Arc, LazyLock};
 use weir_policy::rule::{IgnoredDirective, Reuse};
 use weir_policy::{Digest, Now, StoredFacts, Transaction};
 use weir_semantics::{
-    Expires, FieldLine, Heuristic, Known, LifetimeSource, Method, RequestFacts, ResponseFacts,
-    identify, line_named, lines_named, nominated, sourced_lifetime, write_http_date,
+    Expires, FieldLine, Heuristic, HostName, Known, LifetimeSource, Method, RequestFacts,
+    ResponseFacts, identify, line_named, lines_named, nominated, sourced_lifetime, write_http_date,
 };
 use weir_store::{FORWARDED, MODULES, MemoryStore, StoredResponse, VaryRule};
 use weir_wire::LineBuffer;
@@ -95,7 +95,8 @@ pub(super) fn of_refused(
     (url, mode): (&str, Mode),
     call: &ExplainCall,
 ) -> (Vec<StoredReport>, bool) {
-    let Some(target) = whole_target(Method::Get, url) else {
+    let mut host = HostName::EMPTY;
+    let Some(target) = whole_target(Method::Get, url, &mut host) else {
         return (Vec::new(), false);
     };
     let stored = Stored {
