@@ -23,6 +23,7 @@ const KNOWN: &[Need] = &[
     ("chromium", "chromium"),
     ("valgrind", "valgrind"),
     ("wrk", "wrk"),
+    ("h2load", "nghttp2-client"),
     ("haproxy", "haproxy"),
     ("varnishd", "varnish"),
     ("squid", "squid"),

@@ -6,9 +6,9 @@
 //! they store, `uneven` about links that do not match, `store-bench` about stores on disk, `memory`
 //! about a slow disk, `sim-bench` about the simulator, `scale` about simulated networks of many
 //! caches, `bench-speed` about `weir bench` itself, `dashboard` about the page of the admin
-//! interface, `links` about links with a budget; `modules` counts the code of modules; `tables`
-//! writes tables of documents from records. `cargo xtask` starts this program: it is built in
-//! release, or it would be what is measured.
+//! interface, `links` about links with a budget, `tls` about TLS and HTTP/2 toward clients;
+//! `modules` counts the code of modules; `tables` writes tables of documents from records. `cargo
+//! xtask` starts this program: it is built in release, or it would be what is measured.
 
 mod client;
 mod cluster;
@@ -81,6 +81,8 @@ enum Command {
     Dashboard(CommandLine<peers::dashboard::Options>),
     /// What a link with a rate or a quota costs: hits, and pages during a bulk fetch, in turn
     Links(CommandLine<peers::links::Options>),
+    /// What TLS and HTTP/2 toward clients cost: hits, handshakes, idle connections, in turn
+    Tls(CommandLine<peers::tls::Options>),
     /// Write the tables of documents anew, from the newest records
     Tables,
     /// The origin of the benchmarks
@@ -151,6 +153,7 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
             benchmark::run::<peers::dashboard::Figures>(options, arguments)
         }
         Command::Links(options) => benchmark::run::<peers::links::Figures>(options, arguments),
+        Command::Tls(options) => benchmark::run::<peers::tls::Figures>(options, arguments),
         Command::BenchSpeed(options) => benchmark::run::<speed::Figures>(options, arguments),
         Command::Modules(options) => benchmark::run::<tables::modules::Figures>(options, arguments),
         Command::Tables => tables::run(),
@@ -198,6 +201,7 @@ mod tests {
             "bench-speed --parts hits,robots --seconds 4 --rounds 5",
             "dashboard --seconds 5 --pairs 3 --out r.json",
             "links --seconds 5 --rounds 3 --pages 9 --weir w --out r.json",
+            "tls --only weir,nginx --seconds 3 --rounds 3 --idle 0 --out r.json",
             "modules --record r.json",
             "tables",
         ] {
@@ -245,6 +249,7 @@ mod tests {
             "sim-bench --parts hits,all",
             "scale --nodes 1025",
             "scale --sample 0",
+            "tls --only squid",
             "modules --seconds 1",
             "tables --fast",
         ] {

@@ -17,6 +17,7 @@ mod rounds;
 mod run;
 pub(crate) mod scenario;
 mod table;
+pub(crate) mod tls;
 mod turns;
 
 use crate::client::wrk;

@@ -237,17 +237,22 @@ mod tests {
             "MEMORY_BYTES",
             "DISK_MIB",
             "TOP",
+            "TLS_PORT",
+            "CERTIFICATE",
+            "KEY",
+            "BOTH",
         ] {
             words.set(name, "1");
         }
         peers::scenario::set_store(&mut words, 75, true);
-        let tables: [&[Contender]; 9] = [
+        let tables: [&[Contender]; 10] = [
             &peers::CONTENDERS,
             &peers::scenario::CONTENDERS,
             &peers::dashboard::CONTENDERS,
             &uneven::CONTENDERS,
             &store::CONTENDERS,
             &memory::CONTENDERS,
+            &peers::tls::CONTENDERS,
             &extend::PROGRAMS,
             &cluster::PROGRAMS,
             &cluster::figure13::PROGRAMS,
