@@ -196,6 +196,7 @@ fn listeners(config: &Config, flags: &ServeFlags) -> Result<Option<Vec<Listener>
             name: before.get(index).and_then(|it| it.name.clone()),
             tls: None,
             http2: None,
+            proxy_protocol: Vec::new(),
         };
         Some(addresses.iter().enumerate().map(listener).collect())
     };

@@ -521,6 +521,22 @@ labels! {
         Failed = "failed",
     }
 
+    /// What became of the header by which a balancer says whose connection it hands on.
+    ProxyHeaderEnd {
+        /// It names the client.
+        Client = "client",
+        /// It names none: the connection is the balancer's own.
+        Own = "own",
+        /// The connection is of no balancer that the listener is for.
+        Refused = "refused",
+        /// There is none, or one that cannot be read.
+        Malformed = "malformed",
+        /// The balancer has closed or broken the connection.
+        Disconnected = "disconnected",
+        /// It was not complete in time.
+        Timeout = "timeout",
+    }
+
     /// Why a request waited for a next-hop connection: the words of the connection policy, and one
     /// of the driver's own.
     WaitReason {

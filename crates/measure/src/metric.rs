@@ -7,8 +7,9 @@
 use crate::label::{
     Aborted, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome,
     Http2End, Http2Reset, Joined, Label, LoginOutcome, Lost, ModuleFault, ModuleRequestEnd,
-    NotStored, OpenReason, PeerRefusal, ReloadOutcome, RequestPhase, Reuse, RouteChoice,
-    RuleDeviation, StatusClass, Supply, TlsHandshakeEnd, Unrecorded, Verdict, WaitEnd, WaitReason,
+    NotStored, OpenReason, PeerRefusal, ProxyHeaderEnd, ReloadOutcome, RequestPhase, Reuse,
+    RouteChoice, RuleDeviation, StatusClass, Supply, TlsHandshakeEnd, Unrecorded, Verdict, WaitEnd,
+    WaitReason,
 };
 
 /// Whether a number only grows.
@@ -149,6 +150,9 @@ table! {
     Http2Connections(end: Http2End), Counter, "weir_http2_connections_total", "connections";
     /// Streams of HTTP/2 that were reset before or in place of a response, by the cause.
     Http2Resets(cause: Http2Reset), Counter, "weir_http2_resets_total", "streams";
+    /// Headers by which balancers say whose connections they hand on, by what became of them; those
+    /// of connections that carry requests then are `client` and `own`.
+    ProxyHeaders(end: ProxyHeaderEnd), Counter, "weir_proxy_headers_total", "headers";
     /// Requests that were the first on their client connection: as many connections carried any
     /// request at all.
     FirstRequests, Counter, "weir_client_first_requests_total", "requests";

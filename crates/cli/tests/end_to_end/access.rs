@@ -1,5 +1,7 @@
 //! Who may use the proxy, and what it may reach: by default nothing on this machine.
 
+mod balancer;
+
 use crate::support::{Config, Curl, Nginx, RawClient, Reply, Weir};
 use std::net::TcpListener;
 use std::process::{Command, Output};

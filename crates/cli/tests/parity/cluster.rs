@@ -253,6 +253,7 @@ impl LiveNode {
                     name: None,
                     tls: None,
                     http2: None,
+                    proxy_protocol: Vec::new(),
                 },
                 Listener {
                     address: any,
@@ -260,6 +261,7 @@ impl LiveNode {
                     name: None,
                     tls: None,
                     http2: None,
+                    proxy_protocol: Vec::new(),
                 },
             ],
             routes: vec![Route {

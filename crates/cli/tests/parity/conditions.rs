@@ -83,6 +83,7 @@ impl Conditions {
                 name: None,
                 tls: None,
                 http2: None,
+                proxy_protocol: Vec::new(),
             }],
             ..Config::default()
         };

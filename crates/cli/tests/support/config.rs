@@ -88,6 +88,11 @@ impl Config {
         self
     }
 
+    /// Has the last listener be behind these balancers, addresses in TOML.
+    pub(crate) fn behind(self, balancers: &str) -> Self {
+        self.of_listener(&format!("proxy_protocol = {balancers}"))
+    }
+
     /// Adds a route; `of` are its `host` and `path` lines in TOML.
     pub(crate) fn route(mut self, of: &str, next_hops: &[&str]) -> Self {
         self.routes

@@ -68,6 +68,7 @@ impl Bed {
                 name: None,
                 tls: None,
                 http2: None,
+                proxy_protocol: Vec::new(),
             }],
             routes: vec![Route {
                 next_hops: vec![

@@ -66,6 +66,7 @@ impl PeerListener {
                 versions: HttpVersions::Http1,
                 scheme: Scheme::Http,
                 tls: None,
+                balancers: Arc::default(),
                 tls_address: None,
                 is_handed_over: false,
                 mode,

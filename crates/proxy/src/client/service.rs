@@ -1,6 +1,6 @@
 //! The proxy as the service that the workers of the network run.
 
-use crate::client::{connection, http2, tls};
+use crate::client::{connection, http2, proxied, tls};
 use crate::exchange::next_hop::keep_ready;
 use crate::log::client::{HttpVersions, ListenerFacts};
 use crate::worker::core::Worker;
@@ -23,8 +23,8 @@ pin_project! {
             #[pin]
             connection: F,
         },
-        /// Of a listener with TLS, or where HTTP/2 may be spoken in clear; boxed, so that other
-        /// connections are no larger for it.
+        /// Of a listener with TLS, behind balancers, or where HTTP/2 may be spoken in clear; boxed,
+        /// so that other connections are no larger for it.
         Boxed {
             connection: Pin<Box<dyn Future<Output = ()>>>,
         },
@@ -46,6 +46,11 @@ impl Service for Worker {
     type Listener = ListenerFacts;
 
     fn serve(self: Rc<Self>, client: Accepted<ListenerFacts>) -> impl Future<Output = ()> {
+        if !client.listener.balancers.is_empty() {
+            return Serving::Boxed {
+                connection: Box::pin(proxied::serve(client, self)),
+            };
+        }
         match (client.listener.is_tls(), client.listener.versions) {
             (false, HttpVersions::Http1) => Serving::Clear {
                 connection: connection::serve(client.into(), self, None),

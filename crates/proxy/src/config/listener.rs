@@ -1,10 +1,12 @@
 //! Addresses that clients connect to, and what a listener is to them.
 
+mod balancers;
 pub(super) mod tls;
 
 use crate::config::setting::Setting;
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::mistakes::Mistakes;
+use crate::config::values::cidr::Cidr;
 use crate::config::values::name::Names;
 use crate::config::values::text::{Form, choice};
 use serde::{Deserialize, Serialize};
@@ -32,6 +34,9 @@ pub struct Listener {
     /// Whether HTTP/2 is spoken, too; absent: under TLS it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http2: Option<bool>,
+    /// Balancers in front, whose connections begin with a header; without any there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proxy_protocol: Vec<Cidr>,
 }
 
 impl Listener {
@@ -42,6 +47,7 @@ impl Listener {
         self.address == other.address
             && self.mode == other.mode
             && self.tls.is_some() == other.tls.is_some()
+            && self.proxy_protocol == other.proxy_protocol
             && (self.address.port() != 0 || self.name == other.name)
     }
 
@@ -83,6 +89,7 @@ impl Listener {
                 ],
             ),
         ];
+        settings.push(balancers::settings());
         settings.extend(tls::settings());
         settings.push(Setting::new::<bool>(
             "listener[].http2",
@@ -113,6 +120,7 @@ impl Default for Listener {
             name: None,
             tls: None,
             http2: None,
+            proxy_protocol: Vec::new(),
         }
     }
 }
@@ -194,6 +202,7 @@ pub(super) fn check(listeners: &[Listener], admin: Option<SocketAddr>, mistakes:
             let key = format!("listener[{index}].name");
             mistakes.note(names.add(&key, name).and_then(|()| check_name(key, name)));
         }
+        mistakes.note(balancers::check(index, listener));
         if let Some(tls) = &listener.tls {
             mistakes.note(check_tls(listeners, index, tls));
         }

@@ -17,6 +17,7 @@ fn listener(address: &str, mode: Mode) -> Listener {
         name: None,
         tls: None,
         http2: None,
+        proxy_protocol: Vec::new(),
     }
 }
 

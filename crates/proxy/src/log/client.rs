@@ -1,8 +1,9 @@
 //! What is known of the client that sent a request, for counters, log and recorder.
 
 use crate::config::Mode;
+use ipnet::IpNet;
 use std::cell::RefCell;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +24,9 @@ pub(crate) struct ListenerFacts {
     pub(crate) tls: Option<Arc<ClientName>>,
     /// What its connections are of.
     pub(crate) versions: HttpVersions,
+    /// Balancers in front: their connections begin with a header that says whose they are, and no
+    /// other connections are accepted. Without any there is no header.
+    pub(crate) balancers: Arc<[IpNet]>,
     /// Authority for HTTP/1.0 requests without Host.
     pub(crate) default: Authority,
     /// Whether its clients are other nodes of the cluster.
@@ -45,6 +49,12 @@ impl ListenerFacts {
     /// Whether its connections are under TLS.
     pub(crate) const fn is_tls(&self) -> bool {
         self.tls_address.is_some()
+    }
+
+    /// Whether connections from `address` are of a balancer in front.
+    pub(crate) fn has_balancer(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.balancers.iter().any(|net| net.contains(&address))
     }
 
     /// Whether a reload has closed it: its connections end, each after the response under way.

@@ -209,6 +209,7 @@ fn check_with(change: fn(&mut Config), scenario: Scenario) {
         versions: HttpVersions::Http1,
         scheme: weir_semantics::Scheme::Http,
         tls: None,
+        balancers: Arc::default(),
         tls_address: None,
         is_handed_over: false,
         mode: Mode::Forward,

@@ -259,6 +259,7 @@ fn node_says_that_it_is_there_when_it_listens_to_those_that_have_it_as_gone() {
                 name: None,
                 tls: None,
                 http2: None,
+                proxy_protocol: Vec::new(),
             });
             config.cluster.node = Some(["a", "b"][at].to_owned());
             config.cluster.join_time = span("0s");

@@ -118,6 +118,7 @@ pub(crate) fn start_node_with(
             name: None,
             tls: None,
             http2: None,
+            proxy_protocol: Vec::new(),
         });
         config.cluster.node = Some(name.to_owned());
         config.cluster.join_time = Span::from_secs(0);

@@ -206,6 +206,7 @@ fn reads_that_wait_for_the_disk_are_in_the_miss_pressure_of_a_node() {
             name: None,
             tls: None,
             http2: None,
+            proxy_protocol: Vec::new(),
         });
         config.cluster.node = Some("a".to_owned());
         config.cluster.members = vec![Member {

@@ -15,6 +15,7 @@ fn as_member(config: &mut Config) {
         name: None,
         tls: None,
         http2: None,
+        proxy_protocol: Vec::new(),
     });
     config.cluster.node = Some("c".to_owned());
     config.cluster.join_time = span("0s");

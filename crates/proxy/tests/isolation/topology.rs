@@ -177,6 +177,7 @@ fn cluster(place: &Place<'_>) -> Vec<Running> {
                 name: None,
                 tls: None,
                 http2: None,
+                proxy_protocol: Vec::new(),
             });
             config.cluster.node = Some(node_name(node));
             // the ports of the others are known once they listen

@@ -166,6 +166,7 @@ fn gateway_and_forward_proxy_do_not_share_stored_responses() {
             name: None,
             tls: None,
             http2: None,
+            proxy_protocol: Vec::new(),
         });
     });
     let host = outside.address();

@@ -139,6 +139,7 @@ fn listener_opened_by_a_reload_is_refused_as_destination_until_closed() {
             name: None,
             tls: None,
             http2: None,
+            proxy_protocol: Vec::new(),
         });
     });
     let added = proxy.listener(1);

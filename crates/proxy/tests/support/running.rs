@@ -105,6 +105,7 @@ impl Running {
                 name: None,
                 tls: None,
                 http2: None,
+                proxy_protocol: Vec::new(),
             }],
             ..Config::default()
         };

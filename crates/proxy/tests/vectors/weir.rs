@@ -111,6 +111,7 @@ fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
             name: None,
             tls: None,
             http2: None,
+            proxy_protocol: Vec::new(),
         }],
         ..Config::default()
     };

@@ -208,6 +208,7 @@ fn front_end(
             name: None,
             tls: None,
             http2: None,
+            proxy_protocol: Vec::new(),
         }],
         routes: vec![Route {
             next_hops: hops.iter().map(url).collect(),

@@ -116,9 +116,13 @@ pub(super) fn judge(
     let (Ok(client), Ok(local)) = (stream.peer_addr(), stream.local_addr()) else {
         return Err(Stay::State);
     };
+    // behind a balancer, the address that the node would see is not the client's
     let SocketAddr::V4(flow) = client else {
         return Err(Stay::Address);
     };
+    if exchange.client.facts().peer != client {
+        return Err(Stay::Address);
+    }
     let service = exchange.worker.shared.hand_offs.service();
     let request = &exchange.request;
     kind.judge(&HandOffRequest {

@@ -349,6 +349,7 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
             versions: HttpVersions::Http1,
             scheme: Scheme::Http,
             tls: None,
+            balancers: Arc::default(),
             tls_address: None,
             mode: Mode::Gateway,
             default,

@@ -110,6 +110,7 @@ mod tests {
             name: None,
             tls: None,
             http2: None,
+            proxy_protocol: Vec::new(),
         };
         let listeners: Vec<Listener> = listeners.iter().map(peer).collect();
         let found = mismatch(&cluster, &listeners);

@@ -103,6 +103,7 @@ pub(super) fn receive<T>(
         versions: HttpVersions::Http1,
         scheme: canonical.scheme,
         tls: None,
+        balancers: Arc::default(),
         tls_address: None,
         is_handed_over: false,
         mode: mode_of(target.mode),

@@ -1,7 +1,7 @@
 //! The listeners of a running proxy: bound, served, closed.
 
 use super::{Control, ListenerEntry, State};
-use crate::config::{self, Config, ListenerKind};
+use crate::config::{self, Cidr, Config, ListenerKind};
 use crate::log::client::{ForPeers, HttpVersions, ListenerFacts};
 use crate::server::advice;
 use crate::server::run::StartError;
@@ -147,6 +147,7 @@ impl Control {
             is_handed_over: false,
             tls_address: wanted.tls.as_ref().map(|_| wanted.address),
             tls: None,
+            balancers: wanted.proxy_protocol.iter().map(Cidr::net).collect(),
             scheme: wanted.scheme(),
             mode: wanted.mode.mode().unwrap_or_default(),
             default,
