@@ -556,7 +556,8 @@ mod tests {
             assert!(seen.insert(name), "`{name}` is declared twice");
             assert!(name.starts_with("weir_"), "{name}");
             assert!(
-                name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'),
+                name.bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'),
                 "{name}"
             );
             assert_eq!(
