@@ -487,7 +487,7 @@ labels! {
 
     /// Why a stream of HTTP/2 was reset before or in place of a response.
     Http2Reset {
-        /// The request was malformed (RFC 9113 §8.1.1).
+        /// The request was malformed (RFC 9113 §8.1.1), in what `h2` does not check.
         Malformed = "malformed",
         /// Heads of as many bytes were under way on the connection as are allowed.
         Heads = "heads",

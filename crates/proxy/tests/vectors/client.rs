@@ -1,5 +1,6 @@
 //! A client that asks once on a connection of its own.
 
+use crate::http2;
 use crate::message::Message;
 use crate::weir::Weir;
 use std::io::{Read, Write};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use weir_vectors::{ClientResponse, FieldContext, Parameters, Request};
 
 /// Nothing a vector asks for takes this long; what does is a proxy that hangs.
-const WAIT_MAX: Duration = Duration::from_secs(10);
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Sends the request and takes the answer apart.
 pub(crate) fn exchange(
@@ -16,6 +17,15 @@ pub(crate) fn exchange(
     request: &Request,
     context: FieldContext<'_>,
 ) -> ClientResponse {
+    let by_http2 = weir
+        .speaks_http2()
+        .then(|| http2::exchange(weir, request, context));
+    by_http2
+        .flatten()
+        .unwrap_or_else(|| exchange_by_http1(weir, request, context))
+}
+
+fn exchange_by_http1(weir: &Weir, request: &Request, context: FieldContext<'_>) -> ClientResponse {
     let mut stream = TcpStream::connect(weir.address()).expect("the proxy listens");
     stream
         .set_read_timeout(Some(WAIT_MAX))

@@ -5,6 +5,7 @@
 //! and that the origin was asked exactly as often as said.
 
 mod client;
+mod http2;
 mod message;
 mod origin;
 #[expect(dead_code, reason = "a vector does not look at the phases")]
@@ -27,31 +28,43 @@ const WAIT_MAX: Duration = Duration::from_secs(10);
 
 #[test]
 fn gateway_conforms_to_every_vector() {
-    check(Runner::Gateway, Phases::NONE);
+    check((Runner::Gateway, false), Phases::NONE);
 }
 
 #[test]
 fn forward_proxy_conforms_to_every_vector() {
-    check(Runner::Forward, Phases::NONE);
+    check((Runner::Forward, false), Phases::NONE);
 }
 
 #[test]
 fn gateway_conforms_to_every_vector_with_every_phase_hooked() {
-    check(Runner::Gateway, all_phases());
+    check((Runner::Gateway, false), all_phases());
 }
 
 #[test]
 fn forward_proxy_conforms_to_every_vector_with_every_phase_hooked() {
-    check(Runner::Forward, all_phases());
+    check((Runner::Forward, false), all_phases());
+}
+
+#[test]
+fn gateway_conforms_to_every_vector_by_http2() {
+    check((Runner::Gateway, true), Phases::NONE);
+}
+
+#[test]
+fn forward_proxy_conforms_to_every_vector_by_http2() {
+    check((Runner::Forward, true), Phases::NONE);
 }
 
 fn all_phases() -> Phases {
     Phase::ALL.into_iter().fold(Phases::NONE, Phases::with)
 }
 
-fn check(runner: Runner, hooked: Phases) {
+fn check((runner, by_http2): (Runner, bool), hooked: Phases) {
     let collection = Collection::load(folder()).unwrap_or_else(|error| panic!("{error}"));
-    let tally = Tally::of(runner, &collection, |vector| run(runner, hooked, vector));
+    let tally = Tally::of(runner, &collection, |vector| {
+        run((runner, by_http2), hooked, vector)
+    });
     write!(std::io::stdout(), "{tally}").expect("there is somebody to tell");
     assert_eq!(
         tally.ran() + tally.left_out(),
@@ -61,10 +74,10 @@ fn check(runner: Runner, hooked: Phases) {
     assert!(tally.failed().is_empty(), "{}", tally.failed().join("\n"));
 }
 
-fn run(runner: Runner, hooked: Phases, vector: &Vector) -> Vec<String> {
+fn run((runner, by_http2): (Runner, bool), hooked: Phases, vector: &Vector) -> Vec<String> {
     let clock = weir::clock();
     let origin = Origin::start(&clock);
-    let weir = Weir::start(runner, hooked, vector, &clock, origin.address());
+    let weir = Weir::start((runner, by_http2), hooked, vector, &clock, origin.address());
     let usual_host = match runner {
         Runner::Forward => origin.address().to_string(),
         Runner::Gateway | Runner::Policy | Runner::Simulator => "vectors.test".to_owned(),

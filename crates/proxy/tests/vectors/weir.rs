@@ -41,12 +41,13 @@ impl VirtualClock {
 pub(crate) struct Weir {
     proxy: Proxy,
     runner: Runner,
+    speaks_http2: bool,
     clock: Arc<VirtualClock>,
 }
 
 impl Weir {
     pub(crate) fn start(
-        runner: Runner,
+        (runner, speaks_http2): (Runner, bool),
         hooked: Phases,
         vector: &Vector,
         clock: &Arc<VirtualClock>,
@@ -63,6 +64,7 @@ impl Weir {
             module_kinds: Vec::new(),
         };
         let mut config = configure(runner, vector.profile, origin);
+        config.listeners[0].http2 = Some(speaks_http2);
         let rules = serde_json::to_value(&vector.rules).expect("rules as JSON");
         config.rules = serde_json::from_value(rules).expect("rules of a configuration");
         if vector.steps.iter().any(|step| step.waits_s() > 0) {
@@ -74,6 +76,7 @@ impl Weir {
         Self {
             proxy: Proxy::start(config, options).expect("the proxy starts"),
             runner,
+            speaks_http2,
             clock: Arc::clone(clock),
         }
     }
@@ -81,6 +84,11 @@ impl Weir {
     /// Where it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.proxy.listeners()[0].address
+    }
+
+    /// Whether clients come by HTTP/2.
+    pub(crate) fn speaks_http2(&self) -> bool {
+        self.speaks_http2
     }
 
     /// What stands before the path in a request target: RFC 9112 §3.2.2.

@@ -4,7 +4,8 @@ use super::super::Gateway;
 use super::frames::{END_STREAM, GOAWAY};
 use super::{Clear, LOCATIONS};
 use crate::support::{Config, Curl, Issued, KeyKind, Nginx, RawClient, Signal, Weir, content};
-use std::process::Command;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
 
 const LENGTH: usize = 20 << 20;
 
@@ -120,6 +121,33 @@ fn stopped_stream_holds_no_other_and_goes_on() {
     let expected = format!("50 others\n{LENGTH} bytes\n");
     assert_eq!(said, expected, "{}", String::from_utf8_lossy(&out.stderr));
     assert_eq!(gateway.weir.metrics().count("weir_panics_total"), 0);
+}
+
+#[test]
+fn interim_responses_trailers_and_cookies_pass_around_the_content() {
+    let mut node = Command::new("node")
+        .arg("-e")
+        .arg(include_str!("around.js"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("node starts");
+    let mut lines = BufReader::new(node.stdout.take().expect("piped")).lines();
+    let mut line = || lines.next().expect("a line").expect("text");
+    let ready = line();
+    let port = ready
+        .strip_prefix("ready ")
+        .expect("the port of the origin");
+    let config = Config::gateway(&[&format!("http://127.0.0.1:{port}")]);
+    let weir = Weir::serve(&config.of_listener("http2 = true"));
+    let mut stdin = node.stdin.take().expect("piped");
+    writeln!(stdin, "{}", weir.address().port()).expect("it reads");
+    // framing in trailers is dropped
+    let expected = "103 </a.css>; rel=preload 200 hello {\"x-sum\":\"5\"}";
+    assert_eq!(line(), expected);
+    let expected = "{\"bytes\":300000,\"trailers\":{\"x-t\":\"1\"},\"cookie\":\"a=1; b=2\"}";
+    assert_eq!(line(), expected);
+    assert!(node.wait().expect("it ends").success());
 }
 
 #[test]
