@@ -130,11 +130,10 @@ fn stale_response_is_validated_and_fetched_again_only_if_changed() {
         assert_eq!(first.body, old);
         let second = parts.get(&path, []).expect(200);
         assert_eq!(second.body, old);
-        assert_eq!(
-            second.cache_status(),
-            "weir;fwd=stale;fwd-status=304;ttl=0;stored",
-            "{path}"
-        );
+        // a second may pass until it is sent
+        let said = ["0", "-1"].map(|ttl| format!("weir;fwd=stale;fwd-status=304;ttl={ttl};stored"));
+        let status = second.cache_status();
+        assert!(said.iter().any(|said| *said == status), "{path}: {status}");
         // what the 304 brought is what the client sees (RFC 9111 §3.2)
         if seed == 1 {
             assert_ne!(first.field("x-request"), second.field("x-request"));
