@@ -21,8 +21,8 @@ const WAITING_BYTES: usize = 128;
 /// Takes the parts of a key one after the other; each part is closed by its length, so that
 /// `("ab", "c")` and `("a", "bc")` differ.
 ///
-/// The parts are hashed together: a call for each would hash bytes that no part ends at a multiple
-/// of eight of, one word in two steps.
+/// The parts are hashed together: the hash takes words of eight bytes, and a part that ends within
+/// a word would have it taken in two steps.
 #[derive(Clone, Debug)]
 pub struct KeyHasher {
     hasher: SipHasher13,
