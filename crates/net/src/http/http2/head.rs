@@ -9,13 +9,14 @@
 //!   `:authority` does, and takes its place if there is none (§8.3.1);
 //! * of `content-length` one line is passed on, whose value `h2` compares with the content; content
 //!   without is chunked;
+//! * a name is a token, which `"` is in none of (RFC 9110 §5.6.2);
 //! * a value neither begins nor ends with white space (§8.2.1) and has no CR, LF or NUL (`http`).
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, COOKIE, HOST};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
-use weir_semantics::{NamedFields, Scheme};
+use weir_semantics::{NamedFields, Scheme, is_token};
 use weir_wire::{
     BodyEvent, BodyLength, BodyReader, HeadLimits, LineBuffer, Progress, ResponseHead,
     parse_response, write,
@@ -63,7 +64,8 @@ pub(super) fn request_head(
         write::field(&mut out, "Host", authority);
     }
     for name in fields.keys() {
-        if is_of_connection(name.as_str()) && name != "te" {
+        let is_foreign = is_of_connection(name.as_str()) && name != "te";
+        if is_foreign || !is_token(name.as_str().as_bytes()) {
             return Err(Malformed::Field);
         }
         let mut values = fields.get_all(name).iter();
@@ -188,7 +190,8 @@ pub(super) fn trailers(
 ) -> Option<Vec<u8>> {
     let mut chunk = b"0\r\n".to_vec();
     for (name, value) in fields {
-        if is_of_connection(name.as_str()) || has_outer_space(value) {
+        let is_name = is_token(name.as_str().as_bytes()) && !is_of_connection(name.as_str());
+        if !is_name || has_outer_space(value) {
             return None;
         }
         write::field(&mut chunk, name.as_str(), value.as_bytes());
@@ -276,7 +279,9 @@ mod tests {
         let mut request = Request::builder().method(method).uri(uri);
         for (name, value) in fields {
             let value = HeaderValue::from_str(value).unwrap();
-            request = request.header(*name, value);
+            // as `h2` reads it, which permits more
+            let name = HeaderName::from_lowercase(name.as_bytes()).unwrap();
+            request = request.header(name, value);
         }
         let (parts, ()) = request.body(()).unwrap().into_parts();
         let head = request_head(&parts, form, ends)?;
@@ -376,6 +381,7 @@ mod tests {
             ("a", "b\t"),
             ("content-length", " 5"),
             ("cookie", "a=1 "),
+            ("a\"", "b"),
         ];
         for field in fields {
             let head = head_of(get, &[field], (GATEWAY, false));
@@ -412,7 +418,12 @@ mod tests {
         let kept = trailers(&fields, HeadLimits::default(), named).unwrap();
         assert_eq!(kept, b"x-checksum: 1\r\n");
         assert_eq!(trailer_fields(&kept).unwrap().len(), 1);
-        fields.append("x-b", HeaderValue::from_static(" b"));
-        assert_eq!(trailers(&fields, HeadLimits::default(), named), None);
+        for (name, value) in [("x-b", " b"), ("x\"", "b")] {
+            let mut fields = fields.clone();
+            let name = HeaderName::from_lowercase(name.as_bytes()).unwrap();
+            fields.append(&name, HeaderValue::from_static(value));
+            let kept = trailers(&fields, HeadLimits::default(), named);
+            assert_eq!(kept, None, "{name}");
+        }
     }
 }
