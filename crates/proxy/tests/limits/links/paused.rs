@@ -1,6 +1,6 @@
 //! Fetches that are paused, and completed later.
 
-use super::{linked, page, quota, row};
+use super::{linked, page, quota};
 use crate::support::{Head, OriginConnection, PATIENCE, Representation, ScriptedOrigin, Setup};
 use serde_json::json;
 use std::path::Path;
@@ -8,7 +8,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use weir_measure::{Aborted, Label, Metric, RouteChoice};
-use weir_policy::budget::SCARCE_AFTER_MS;
 use weir_policy::fetch::{AbortKind, PAUSED_REST_MS, PLACE_TURN_MS, PROGRESS_EACH_MS};
 use weir_proxy::config::{ByteSize, NextHopUrl, PathPrefix, Route};
 use xtask::closed_port::ClosedPort;
@@ -343,60 +342,6 @@ fn part_rests_for_as_long_as_its_next_hop_asks_for() {
     setup.proxy.clock.advance_ms(3_600_000 - PAUSED_REST_MS);
     let (_hop, asked) = busy.answer(missing);
     assert!(asked.field("If-Range").is_some());
-}
-
-#[test]
-fn fetch_without_readers_is_paused_while_a_small_transfer_takes_the_rate_and_goes_on_after_it() {
-    let link = r#"[{"name": "a", "rate": "100KiB/s", "bulk_above": "1GiB", "reserve_percent": 0}]"#;
-    let setup = Setup::gateway_with(|config| {
-        linked(link)(config);
-        config.fetch.abort = AbortKind::Finish;
-        config.fetch.background_rate = ByteSize::from_gib(1);
-    });
-    let what = Representation::new("/left", 200_000).with_fields(FIELDS);
-    let left = leave(&setup, &setup.origin, &what);
-    let length = 5_000_000;
-    let (mut client, hop) = setup.lead(&setup.get("/read"));
-    let sending = hop.sending(page("Cache-Control: no-store\r\n", length));
-    client.read_head();
-    let reading = std::thread::spawn(move || client.read_exactly(length));
-    let step_ms = 400;
-    for _ in 0..SCARCE_AFTER_MS / step_ms {
-        assert_eq!(setup.proxy.count(Metric::FetchesPaused), 0);
-        // less than what it overdraws the link by, so that nothing is left for those behind it
-        let moved = row(&setup).received_bytes;
-        setup.proxy.clock.advance_ms(step_ms);
-        let advanced = Instant::now();
-        while row(&setup).received_bytes < moved + 30_000 {
-            assert!(advanced.elapsed() < PATIENCE, "{:?}", row(&setup));
-            std::thread::yield_now();
-        }
-    }
-    setup.proxy.wait_for(Metric::FetchesPaused, 1);
-    assert!(!reading.is_finished());
-    left.join().expect("no panic");
-    let began = Instant::now();
-    while !reading.is_finished() {
-        setup.proxy.clock.advance_ms(100);
-        std::thread::yield_now();
-        assert!(began.elapsed() < PATIENCE, "{:?}", row(&setup));
-    }
-    reading.join().expect("no panic");
-    let read = sending.join().expect("no panic");
-    drop(read);
-    wait_until_asked(&setup, &setup.origin);
-    let (hop, asked) = setup.origin.answer("");
-    let sending = hop.sending(what.part(first_of(&asked), what.length));
-    setup.proxy.wait_for(Metric::FetchesResumed, 1);
-    let began = Instant::now();
-    while setup.proxy.count(Metric::FetchesUnderWay) > 0 {
-        setup.proxy.clock.advance_ms(100);
-        std::thread::yield_now();
-        assert!(began.elapsed() < PATIENCE, "{:?}", row(&setup));
-    }
-    sending.join().expect("no panic");
-    what.check_whole(&setup.proxy.client().ask(what.get("")));
-    setup.origin.expect_untouched();
 }
 
 #[test]
