@@ -130,6 +130,7 @@ fn make(directory: &Path, program: &Path, is_fast: bool) -> Result<Archives, Fai
 
 /// Builds the program, twice if asked. The paths of this machine are not in it.
 fn built(place: &Path, is_twice: bool) -> Result<PathBuf, Failure> {
+    let epoch = parts::epoch()?;
     let build = |name: &str| {
         let target = place.join(name);
         let replaced = replaced_paths(&target);
@@ -144,6 +145,8 @@ fn built(place: &Path, is_twice: bool) -> Result<PathBuf, Failure> {
             )
             .env("CFLAGS", c_flags(&replaced))
             .env("CC_SHELL_ESCAPED_FLAGS", "1")
+            // what C has for `__DATE__` and `__TIME__`, which the allocator says of itself
+            .env("SOURCE_DATE_EPOCH", epoch.to_string())
             // what a developer has set for other builds: another place for the program, and code
             // that depends on the build before
             .env_remove("CARGO_BUILD_TARGET")

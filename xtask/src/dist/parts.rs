@@ -120,7 +120,7 @@ pub(super) fn stripped(program: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// `SOURCE_DATE_EPOCH` where it is set, or the time of the last commit.
-fn epoch() -> Result<u64, Failure> {
+pub(super) fn epoch() -> Result<u64, Failure> {
     let text = match std::env::var("SOURCE_DATE_EPOCH") {
         Ok(text) => text,
         Err(_) => git(&["log", "-1", "--format=%ct"])?,
