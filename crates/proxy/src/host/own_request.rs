@@ -51,7 +51,7 @@ impl JudgedRequest {
         }
         let mut host = HostName::EMPTY;
         let target = whole_target(method, &url, &mut host).ok_or(FetchError::BadRequest)?;
-        // next hops are reached in clear alone
+        // requests that modules make go in clear alone
         if target.scheme != Scheme::Http {
             return Err(FetchError::BadRequest);
         }
