@@ -6,10 +6,12 @@
 //! (`--locked`).
 
 mod environment;
+mod failures;
 mod ignored;
 mod outcome;
 
 use crate::tidy;
+use failures::Failures;
 use outcome::TestCount;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -117,20 +119,24 @@ fn perform((name, work): Step) -> StepResult {
 }
 
 fn print_table(all: &[StepResult], total: Duration) {
+    let mut details = Vec::new();
     println!("\n{:<14} {:>8}  result", "step", "seconds");
     for done in all {
         let result = match &done.remark {
             Ok(remark) if remark.is_empty() => "ok".to_owned(),
             Ok(remark) => format!("ok, {remark}"),
-            Err(failure) => {
-                let text = failure.to_string();
-                format!("FAILED: {}", text.lines().next().unwrap_or_default())
-            }
+            Err(failure) => format!("FAILED: {failure}"),
         };
         let (name, took) = (done.name, done.took.as_secs_f64());
-        println!("{name:<14} {took:>8.1}  {result}");
+        let mut lines = result.lines();
+        println!(
+            "{name:<14} {took:>8.1}  {}",
+            lines.next().unwrap_or_default()
+        );
+        details.extend(lines.map(str::to_owned));
     }
     println!("{:<14} {:>8.1}", "total", total.as_secs_f64());
+    details.iter().for_each(|line| println!("{line}"));
 }
 
 fn prerequisites() -> Remark {
@@ -223,37 +229,63 @@ fn fuzz_manifest() -> Result<PathBuf, Failure> {
 }
 
 fn test() -> Remark {
-    let mut child = environment::cargo()
-        .args(["test", "--workspace", "--locked", "--no-fail-fast"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .during("start cargo test")?;
-    let mut count = TestCount::default();
-    if let Some(pipe) = child.stdout.take() {
-        let mut out = std::io::stdout().lock();
-        for line in BufReader::new(pipe).lines() {
-            let line = line.during("read what cargo test prints")?;
-            writeln!(out, "{line}").during("pass on what cargo test prints")?;
-            count.line(&line);
-        }
-    }
-    let status = child.wait().during("wait for cargo test")?;
+    let (success, count, failures) = cargo_test(&["--no-fail-fast".to_owned()])?;
     let list = std::fs::read_to_string(root::directory().join("xtask/ignored-tests.txt"))
         .during("read xtask/ignored-tests.txt")?;
     let complaints = ignored::compare(&list, &count.ignored);
     for complaint in &complaints {
         println!("{complaint}");
     }
-    if !status.success() {
-        return Err(Failure::Refused(format!(
-            "cargo test ended with {status}; {count}"
-        )));
-    }
     if count.passed == 0 || count.filtered_out > 0 || !complaints.is_empty() {
         return Err(Failure::Refused(format!("not every test was run; {count}")));
     }
-    Ok(count.to_string())
+    if success {
+        return Ok(count.to_string());
+    }
+    let names: Vec<&str> = failures.names().collect();
+    let names = names.join(", ");
+    let text = failures.text().join("\n");
+    if passes_alone(&failures)? {
+        let remark = format!("{count}, of which passed when run again, alone: {names}\n{text}");
+        return Ok(remark);
+    }
+    let failed = format!("cargo test failed: {names}; {count}\n{text}");
+    Err(Failure::Refused(failed))
+}
+
+/// Whether failed tests pass when they are run a second time without others beside them.
+fn passes_alone(failures: &Failures) -> Result<bool, Failure> {
+    let Some(arguments) = failures.rerun() else {
+        return Ok(false);
+    };
+    println!("\n==> test, what failed, alone");
+    let (success, count, _) = cargo_test(&arguments)?;
+    Ok(success && count.passed >= failures.names().count() as u64)
+}
+
+/// Runs tests, passes on what they print, and says whether all passed.
+fn cargo_test(arguments: &[String]) -> Result<(bool, TestCount, Failures), Failure> {
+    // both streams by one pipe: names of targets are on one of them, results on the other
+    let (output, input) = std::io::pipe().during("make a pipe")?;
+    let mut command = environment::cargo();
+    command.args(["test", "--workspace", "--locked"]);
+    command.args(arguments).stdin(Stdio::null());
+    command.stderr(input.try_clone().during("make a pipe")?);
+    let child = command.stdout(input).spawn();
+    let mut child = child.during("start cargo test")?;
+    // it has the writing ends, which would keep the pipe open
+    drop(command);
+    let (mut count, mut failures) = (TestCount::default(), Failures::default());
+    let mut out = std::io::stdout().lock();
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line.during("read what cargo test prints")?;
+        let line = String::from_utf8_lossy(&line);
+        writeln!(out, "{line}").during("pass on what cargo test prints")?;
+        count.line(&line);
+        failures.line(&line);
+    }
+    let status = child.wait().during("wait for cargo test")?;
+    Ok((status.success(), count, failures))
 }
 
 fn finish(what: &str, command: &mut Command) -> Remark {
