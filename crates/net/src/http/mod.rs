@@ -63,8 +63,8 @@ pub use disconnect::{Disconnect, DisconnectSource};
 pub use governor::Governor;
 pub use http1::write_connection;
 pub use http2::{
-    HTTP2_PREFACE, Http2Accepted, Http2Connection, Http2Disconnect, Http2Form, Http2Notices,
-    Http2Rules, Http2Stream,
+    HTTP2_PREFACE, Http2Accepted, Http2Answer, Http2Connection, Http2Disconnect, Http2Form,
+    Http2Notices, Http2Rules, Http2Stream,
 };
 pub use next_hop_facts::NextHopFacts;
 pub use next_hop_stream::NextHopStream;

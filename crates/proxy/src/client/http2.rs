@@ -1,8 +1,8 @@
 //! Connections of clients that speak HTTP/2.
 //!
-//! One task has the connection, and each request a task of its own: the text of its head is taken
-//! as one that came by HTTP/1.1 ([`fast::take`]), and what does not end there is an exchange as any
-//! other. What is answered at once becomes frames again.
+//! One task has the connection. The text of a request head is taken as one that came by HTTP/1.1
+//! ([`fast::take`]). What is answered at once becomes frames again without another task, unless it
+//! has to wait for a window; the rest are exchanges as any other, each with a task.
 
 use super::connection::{self, AcceptedClient};
 use crate::client::fast::{self, Input, InputResult, Receiver};
@@ -20,20 +20,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use weir_measure::{Http2End, Http2Reset, Metric};
+use weir_net::Deadline;
 use weir_net::http::{
-    ClientStream, ContentForm, HTTP2_PREFACE, Http2Accepted, Http2Connection, Http2Form,
+    ClientStream, HTTP2_PREFACE, Http2Accepted, Http2Answer, Http2Connection, Http2Form,
     Http2Rules, Http2Stream,
 };
 use weir_net::next_hops::DistinctPeers;
 use weir_net::workers::{Accepted, ClientPlace, Stage};
-use weir_net::{Deadline, Party};
 use weir_policy::connections::Flood;
 use weir_policy::route::ConnectionHops;
-use weir_semantics::NamedFields;
-use weir_wire::{BodyLength, HeadLimits};
 
 /// Requests under way at once on a connection: what RFC 9113 §6.5.2 recommends at least.
 const STREAMS_MAX: u32 = 100;
@@ -197,7 +196,7 @@ impl Http2Client {
             self.reap(cx);
             let now = self.shared.worker.now().tick;
             match self.connection.poll_accept(cx, now) {
-                Poll::Ready(Http2Accepted::Request(head, stream)) => self.begin(head, stream),
+                Poll::Ready(Http2Accepted::Request(head, stream)) => self.begin(cx, head, stream),
                 Poll::Ready(Http2Accepted::End) => return Poll::Ready(()),
                 Poll::Pending => {
                     self.note();
@@ -232,8 +231,9 @@ impl Http2Client {
         });
     }
 
-    /// Begins a request.
-    fn begin(&mut self, head: Vec<u8>, stream: Http2Stream) {
+    /// Begins a request. What is answered at once is sent as far as there is room, so that it has
+    /// no task.
+    fn begin(&mut self, cx: &mut Context<'_>, head: Vec<u8>, stream: Http2Stream) {
         self.requests = self.requests.saturating_add(1);
         let counters = self.shared.worker.counters();
         counters.add(Metric::BytesFromClients, head.len() as u64);
@@ -241,8 +241,31 @@ impl Http2Client {
         let request = StreamRequest {
             head,
             sequence: self.requests,
+            settings: shared.worker.settings(),
         };
-        self.streams.spawn_local(shared.answer(request, stream));
+        match shared.take(request) {
+            Taken::Answered(answered) => {
+                let mut sending = Sending::new(answered, stream);
+                match sending.answer.poll_sent(cx) {
+                    Poll::Ready(sent) => {
+                        shared.report(sending, sent.is_ok());
+                        if self.streams.is_empty() {
+                            self.rest();
+                        }
+                    }
+                    Poll::Pending => {
+                        self.streams.spawn_local(shared.send(sending));
+                    }
+                }
+            }
+            Taken::Login(waiting, request) => {
+                self.streams
+                    .spawn_local(shared.answer_later(waiting, request, stream));
+            }
+            Taken::Exchange(exchange) => {
+                self.streams.spawn_local(shared.exchange(exchange, stream));
+            }
+        }
     }
 
     /// Counts what was refused without a request.
@@ -352,6 +375,42 @@ struct StreamRequest {
     head: Vec<u8>,
     /// Which request of its connection it is, from 1.
     sequence: u32,
+    /// The settings that were in force then.
+    settings: Arc<Settings>,
+}
+
+/// What becomes of a request.
+enum Taken {
+    /// A response was made at once.
+    Answered(Answered),
+    /// The login of the client is being verified.
+    Login(Box<oneshot::Receiver<()>>, StreamRequest),
+    /// The answer needs more.
+    Exchange(Box<RequestState>),
+}
+
+/// A response that was made at once: as HTTP/1.1 has it, and what is reported when it is sent.
+struct Answered {
+    request: StreamRequest,
+    out: Vec<u8>,
+    served: Vec<ServedRequest>,
+}
+
+/// The same on its way to the client.
+struct Sending {
+    request: StreamRequest,
+    answer: Http2Answer,
+    served: Vec<ServedRequest>,
+}
+
+impl Sending {
+    fn new(answered: Answered, stream: Http2Stream) -> Self {
+        Self {
+            request: answered.request,
+            answer: Http2Answer::new(stream, answered.out),
+            served: answered.served,
+        }
+    }
 }
 
 impl StreamClient {
@@ -365,44 +424,60 @@ impl StreamClient {
         }
     }
 
-    /// Answers a request.
-    async fn answer(self: Rc<Self>, request: StreamRequest, stream: Http2Stream) {
+    /// Judges a request, and answers it if that can be done at once.
+    fn take(&self, request: StreamRequest) -> Taken {
+        let receiver = Receiver {
+            worker: &self.worker,
+            settings: &request.settings,
+            client: self.facts(request.sequence),
+            head_began: None,
+            node: None,
+            user: None,
+            peer_seal: None,
+        };
+        let (mut out, mut served) = (Vec::new(), Vec::new());
+        let input = Input {
+            bytes: &request.head,
+            at: 0,
+        };
+        match fast::take(&receiver, input, &mut out, &mut served) {
+            InputResult::Login(waiting) => Taken::Login(waiting, request),
+            InputResult::Exchange { exchange, .. } => Taken::Exchange(exchange),
+            // the text is whole: it is never partial
+            InputResult::Answered { .. } | InputResult::Partial => Taken::Answered(Answered {
+                request,
+                out,
+                served,
+            }),
+        }
+    }
+
+    /// Answers a request once its login is verified.
+    async fn answer_later(
+        self: Rc<Self>,
+        mut waiting: Box<oneshot::Receiver<()>>,
+        mut request: StreamRequest,
+        stream: Http2Stream,
+    ) {
         loop {
-            let settings = self.worker.settings();
-            let receiver = Receiver {
-                worker: &self.worker,
-                settings: &settings,
-                client: self.facts(request.sequence),
-                head_began: None,
-                node: None,
-                user: None,
-                peer_seal: None,
-            };
-            let (mut out, mut served) = (Vec::new(), Vec::new());
-            let input = Input {
-                bytes: &request.head,
-                at: 0,
-            };
-            match fast::take(&receiver, input, &mut out, &mut served) {
-                InputResult::Answered { .. } => {
-                    let answered = Answered { out, served };
-                    return self.send(&settings, &request, answered, stream).await;
+            // or not: what is known by then decides
+            let _ = waiting.await;
+            request.settings = self.worker.settings();
+            match self.take(request) {
+                Taken::Login(further, again) => (waiting, request) = (further, again),
+                Taken::Answered(answered) => {
+                    let sending = Sending::new(answered, stream);
+                    return self.send(sending).await;
                 }
-                InputResult::Login(waiting) => {
-                    // or not: what is known by then decides
-                    let _ = waiting.await;
-                }
-                InputResult::Exchange { exchange, .. } => {
+                Taken::Exchange(exchange) => {
                     return Box::pin(self.exchange(exchange, stream)).await;
                 }
-                // the text is whole
-                InputResult::Partial => return,
             }
         }
     }
 
     /// Carries out an exchange.
-    async fn exchange(&self, mut exchange: Box<RequestState>, stream: Http2Stream) {
+    async fn exchange(self: Rc<Self>, mut exchange: Box<RequestState>, stream: Http2Stream) {
         if exchange.settings.remembers_connections {
             let mut hops = self.hops.borrow_mut();
             exchange.client.remember(hops.get_or_insert_default());
@@ -417,74 +492,54 @@ impl StreamClient {
         run::run(&mut stream, exchange).await;
     }
 
-    /// Sends a response that was made at once.
-    async fn send(
-        &self,
-        settings: &Arc<Settings>,
-        request: &StreamRequest,
-        Answered { out, mut served }: Answered,
-        stream: Http2Stream,
-    ) {
-        let worker = &self.worker;
+    /// Sends what is left of a response that was made at once.
+    async fn send(self: Rc<Self>, mut sending: Sending) {
+        let silence = sending.request.settings.config.limits.client_silence;
+        let silence = silence.as_duration();
+        let mut deadline = Deadline::new(silence);
+        let mut sent_bytes = sending.answer.sent_bytes();
+        let sent = poll_fn(|cx| {
+            let polled = sending.answer.poll_sent(cx);
+            if polled.is_pending() {
+                if sending.answer.sent_bytes() != sent_bytes {
+                    sent_bytes = sending.answer.sent_bytes();
+                    deadline.set(silence);
+                }
+                return deadline.poll_passed(cx).map(|()| false);
+            }
+            polled.map(|sent| sent.is_ok())
+        });
+        let is_whole = sent.await;
+        self.report(sending, is_whole);
+    }
+
+    /// Counts and logs a response that was made at once, and was sent as a whole or not.
+    fn report(&self, sending: Sending, is_whole: bool) {
+        let Sending {
+            request,
+            answer,
+            mut served,
+        } = sending;
+        let (worker, settings) = (&self.worker, &request.settings);
+        let text = answer.text();
         if self.listener.peers == ForPeers::No && settings.config.admin.top {
-            let (requests, bytes) = (served.len() as u64, out.len() as u64);
+            let (requests, bytes) = (served.len() as u64, text.len() as u64);
             let address = self.peer.ip();
             worker.top.borrow_mut().answered(address, requests, bytes);
         }
-        let mut deadline = Deadline::new(Duration::ZERO);
-        let trailers = (HeadLimits::default(), NamedFields::NONE);
-        let length = BodyLength::None;
-        let mut stream =
-            ClientStream::http2(stream, length, trailers, &mut deadline, &self.next_hops);
-        let silence = settings.config.limits.client_silence.as_duration();
-        let written = send_whole(&mut stream, &out, silence).await;
         let counters = worker.counters();
-        counters.add(Metric::BytesToClients, stream.response.sent_bytes());
-        if !written {
+        counters.add(Metric::BytesToClients, answer.sent_bytes());
+        if !is_whole {
             counters.inc(Metric::ClientAborts);
         }
         served::report(
             &worker.log_sinks(),
             self.facts(request.sequence),
             settings,
-            (&request.head, &out),
-            written.then_some(out.len()),
+            (&request.head, text),
+            is_whole.then_some(text.len()),
             Instant::now().into_std(),
             &mut served,
         );
     }
-}
-
-/// A response that was made at once: as HTTP/1.1 has it, and what is reported when it is sent.
-struct Answered {
-    out: Vec<u8>,
-    served: Vec<ServedRequest>,
-}
-
-/// Sends a whole response; `false` if the client does not take it.
-async fn send_whole(stream: &mut ClientStream<'_>, out: &[u8], silence: Duration) -> bool {
-    const END: &[u8] = b"\r\n\r\n";
-    let Some(lines) = out.windows(END.len()).position(|bytes| bytes == END) else {
-        return false;
-    };
-    let (head, mut content) = (&out[..lines + 2], &out[lines + END.len()..]);
-    stream.response.begin(head.to_vec(), ContentForm::Sized);
-    poll_fn(|cx| {
-        loop {
-            match stream.response.poll_send(cx, &[content], Some(&[])) {
-                Poll::Pending => break,
-                Poll::Ready(Err(_)) => return Poll::Ready(false),
-                Poll::Ready(Ok(sent)) => {
-                    stream.deadline.moved();
-                    content = &content[sent..];
-                    if stream.response.is_complete() {
-                        return Poll::Ready(true);
-                    }
-                }
-            }
-        }
-        stream.deadline.wait_for(Party::Client, silence);
-        stream.deadline.poll_passed(cx).map(|()| false)
-    })
-    .await
 }

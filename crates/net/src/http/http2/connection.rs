@@ -88,9 +88,14 @@ impl Http2Stream {
         length: BodyLength,
         trailers: (HeadLimits, NamedFields),
     ) -> (Http2Content, Http2Response) {
-        let content = Http2Content::new(self.content, length, trailers);
+        let (content, response) = self.into_parts();
+        (Http2Content::new(content, length, trailers), response)
+    }
+
+    /// The content as `h2` has it, and the response.
+    pub(super) fn into_parts(self) -> (RecvStream, Http2Response) {
         let response = Http2Response::new(self.response, self.shared, self.place);
-        (content, response)
+        (self.content, response)
     }
 }
 

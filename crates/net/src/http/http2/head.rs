@@ -16,10 +16,9 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, COOKIE, HOST};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
-use weir_semantics::{NamedFields, Scheme, is_token};
+use weir_semantics::{FieldLine, NamedFields, Scheme, is_token};
 use weir_wire::{
-    BodyEvent, BodyLength, BodyReader, HeadLimits, LineBuffer, Progress, ResponseHead,
-    parse_response, write,
+    BodyEvent, BodyLength, BodyReader, HeadLimits, LineBuffer, Progress, parse_response, write,
 };
 
 /// In which form the targets of requests are written (RFC 9112 §3.2).
@@ -63,33 +62,29 @@ pub(super) fn request_head(
     if let Some(authority) = authority {
         write::field(&mut out, "Host", authority);
     }
-    for name in fields.keys() {
+    let (mut has_cookies, mut has_length) = (false, false);
+    for (name, value) in fields {
         let is_foreign = is_of_connection(name.as_str()) && name != "te";
-        if is_foreign || !is_token(name.as_str().as_bytes()) {
-            return Err(Malformed::Field);
-        }
-        let mut values = fields.get_all(name).iter();
-        if fields.get_all(name).iter().any(has_outer_space) {
+        if is_foreign || !is_token(name.as_str().as_bytes()) || has_outer_space(value) {
             return Err(Malformed::Field);
         }
         match name {
             // said by `Host`; a matter of this connection
             name if name == HOST || name == "te" => {}
-            &COOKIE => write_cookies(values, &mut out),
-            &CONTENT_LENGTH => {
-                if let Some(length) = values.next() {
-                    write::field(&mut out, name.as_str(), length.as_bytes());
-                }
+            &COOKIE if has_cookies => {}
+            &COOKIE => {
+                has_cookies = true;
+                write_cookies(fields.get_all(COOKIE).iter(), &mut out);
             }
+            &CONTENT_LENGTH if has_length => {}
             name => {
-                for value in values {
-                    write::field(&mut out, name.as_str(), value.as_bytes());
-                }
+                has_length |= name == CONTENT_LENGTH;
+                write::field(&mut out, name.as_str(), value.as_bytes());
             }
         }
     }
     let is_connect = parts.method == Method::CONNECT;
-    if !ends && !is_connect && !fields.contains_key(CONTENT_LENGTH) {
+    if !ends && !is_connect && !has_length {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
     }
     write::end_of_head(&mut out);
@@ -168,17 +163,12 @@ fn has_outer_space(value: &HeaderValue) -> bool {
     is_space(value.as_bytes().first()) || is_space(value.as_bytes().last())
 }
 
-/// Whether a field is of an HTTP/1.1 connection (RFC 9113 §8.2.2).
+/// Whether a field is of an HTTP/1.1 connection (RFC 9113 §8.2.2); `name` is in lower case.
 fn is_of_connection(name: &str) -> bool {
-    let names = [
-        "connection",
-        "keep-alive",
-        "proxy-connection",
-        "te",
-        "transfer-encoding",
-        "upgrade",
-    ];
-    names.iter().any(|known| name.eq_ignore_ascii_case(known))
+    matches!(
+        name,
+        "connection" | "keep-alive" | "proxy-connection" | "te" | "transfer-encoding" | "upgrade"
+    )
 }
 
 /// The field lines that a section of trailers has for whom they are passed on to, by the rules of
@@ -210,58 +200,42 @@ pub(super) fn trailers(
     }
 }
 
-/// A response with the status and the end-to-end fields of `head`, a complete head or one without
-/// its empty line; `None` if it is none.
-pub(super) fn response(head: &[u8]) -> Option<Response<()>> {
-    let mut whole;
-    let text = match head.ends_with(b"\r\n\r\n") {
-        true => head,
-        false => {
-            whole = head.to_vec();
-            whole.extend_from_slice(b"\r\n");
-            &whole
-        }
-    };
+/// A response with the status and the end-to-end fields of `head`, a complete head; `None` if it is
+/// none. Its values are parts of `head`, and no copies.
+pub(super) fn response(head: &Bytes) -> Option<Response<()>> {
     let limits = HeadLimits {
         bytes_max: usize::MAX,
         fields_max: usize::MAX,
     };
     let mut lines = LineBuffer::new();
-    let Ok(Progress::Complete { head, .. }) = parse_response(text, &limits, &mut lines) else {
+    let parsed = parse_response(head, &limits, &mut lines);
+    let Ok(Progress::Complete { head: parsed, .. }) = parsed else {
         return None;
     };
     let mut response = Response::new(());
-    *response.status_mut() = StatusCode::from_u16(head.status).ok()?;
-    *response.headers_mut() = fields_of(&head)?;
+    *response.status_mut() = StatusCode::from_u16(parsed.status).ok()?;
+    *response.headers_mut() = fields_of(head, parsed.fields)?;
     Some(response)
 }
 
-fn fields_of(head: &ResponseHead<'_, '_>) -> Option<HeaderMap> {
-    let mut fields = HeaderMap::with_capacity(head.fields.len());
-    for line in head.fields {
-        if !is_of_connection(line.name) {
-            add(&mut fields, line.name, line.value)?;
+/// The field lines of a trailer section: lines with CRLF.
+pub(super) fn trailer_fields(section: &[u8]) -> Option<HeaderMap> {
+    let text = Bytes::copy_from_slice(section);
+    let mut lines = LineBuffer::new();
+    fields_of(&text, weir_wire::parse_fields(&text, &mut lines).ok()?)
+}
+
+/// The lines that are of no connection. They are parts of `text`.
+fn fields_of(text: &Bytes, lines: &[FieldLine<'_>]) -> Option<HeaderMap> {
+    let mut fields = HeaderMap::with_capacity(lines.len());
+    for line in lines {
+        let name = HeaderName::from_bytes(line.name.as_bytes()).ok()?;
+        if !is_of_connection(name.as_str()) {
+            let value = HeaderValue::from_maybe_shared(text.slice_ref(line.value)).ok()?;
+            fields.append(name, value);
         }
     }
     Some(fields)
-}
-
-/// The fields of a trailer section: lines with CRLF.
-pub(super) fn trailer_fields(section: &[u8]) -> Option<HeaderMap> {
-    let mut lines = LineBuffer::new();
-    let section = weir_wire::parse_fields(section, &mut lines).ok()?;
-    let mut fields = HeaderMap::new();
-    for line in section.iter().filter(|line| !is_of_connection(line.name)) {
-        add(&mut fields, line.name, line.value)?;
-    }
-    Some(fields)
-}
-
-fn add(fields: &mut HeaderMap, name: &str, value: &[u8]) -> Option<()> {
-    let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
-    let value = HeaderValue::from_maybe_shared(Bytes::copy_from_slice(value)).ok()?;
-    fields.append(name, value);
-    Some(())
 }
 
 #[cfg(test)]
@@ -400,7 +374,7 @@ mod tests {
     #[test]
     fn response_has_no_field_of_the_connection() {
         let head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nETag: \"a\"\r\nX-A: \xe9\r\nKeep-Alive: 1\r\nX-A: b\r\n";
-        let response = response(head).unwrap();
+        let response = response(&Bytes::from_static(head)).unwrap();
         assert_eq!(response.status(), 200);
         let names: Vec<&str> = response.headers().keys().map(HeaderName::as_str).collect();
         assert_eq!(names, ["etag", "x-a"]);

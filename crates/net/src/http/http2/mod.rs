@@ -7,6 +7,7 @@
 //! Transport         the socket as `h2` sees it; shows the FrameReader what passes
 //! Shared              what the streams of a connection share: the socket, the bounds, the counts
 //! Http2Content, Http2Response   the halves of a ClientStream
+//! Http2Answer       a whole response that was made at once
 //! ```
 //!
 //! A head becomes the text that HTTP/1.1 has for it ([`head`]), which the one parser of request
@@ -17,6 +18,7 @@
 //! reading a stream stops that stream alone; what waits for the socket is bounded by stream and by
 //! connection.
 
+mod answer;
 mod connection;
 mod content;
 mod frame_reader;
@@ -27,6 +29,7 @@ mod shared;
 mod transport;
 pub(super) mod tunnel;
 
+pub use answer::Http2Answer;
 pub use connection::{Http2Accepted, Http2Connection, Http2Notices, Http2Rules, Http2Stream};
 pub(crate) use content::Http2Content;
 pub use frame_reader::PREFACE as HTTP2_PREFACE;

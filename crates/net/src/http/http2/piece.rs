@@ -1,6 +1,6 @@
 //! Content that `h2` holds until it is written to the socket, and its bounds.
 
-use bytes::Buf;
+use bytes::{Buf, Bytes};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Context, Waker};
@@ -65,20 +65,23 @@ impl SendQueue {
 /// A piece of content that waits; when it is dropped, it does not any more.
 #[derive(Debug)]
 pub(super) struct Piece {
-    bytes: Vec<u8>,
-    at: usize,
+    /// What was not written yet.
+    bytes: Bytes,
+    /// Its length when it began to wait.
+    length: usize,
     queue: Rc<SendQueue>,
     /// Bytes of its stream that wait.
     stream: Rc<Cell<usize>>,
 }
 
 impl Piece {
-    pub(super) fn new(bytes: Vec<u8>, queue: &Rc<SendQueue>, stream: &Rc<Cell<usize>>) -> Self {
-        queue.bytes.set(queue.bytes.get() + bytes.len());
-        stream.set(stream.get() + bytes.len());
+    pub(super) fn new(bytes: Bytes, queue: &Rc<SendQueue>, stream: &Rc<Cell<usize>>) -> Self {
+        let length = bytes.len();
+        queue.bytes.set(queue.bytes.get() + length);
+        stream.set(stream.get() + length);
         Self {
             bytes,
-            at: 0,
+            length,
             queue: Rc::clone(queue),
             stream: Rc::clone(stream),
         }
@@ -87,22 +90,22 @@ impl Piece {
 
 impl Buf for Piece {
     fn remaining(&self) -> usize {
-        self.bytes.len() - self.at
+        self.bytes.len()
     }
 
     fn chunk(&self) -> &[u8] {
-        &self.bytes[self.at..]
+        &self.bytes
     }
 
     fn advance(&mut self, count: usize) {
-        self.at = (self.at + count).min(self.bytes.len());
+        self.bytes.advance(count.min(self.bytes.len()));
     }
 }
 
 impl Drop for Piece {
     fn drop(&mut self) {
-        self.stream.set(self.stream.get() - self.bytes.len());
-        self.queue.leave(self.bytes.len());
+        self.stream.set(self.stream.get() - self.length);
+        self.queue.leave(self.length);
     }
 }
 
@@ -121,7 +124,7 @@ mod tests {
             let stream = Rc::new(Cell::new(0));
             let first = pieces.len();
             while let Some(room) = queue.room(&cx, 1 << 20, (stream.get(), STREAM_BYTES_MAX)) {
-                pieces.push(Piece::new(vec![0; room], &queue, &stream));
+                pieces.push(Piece::new(vec![0; room].into(), &queue, &stream));
             }
             if pieces.len() == first {
                 break;
@@ -146,7 +149,7 @@ mod tests {
         let cx = Context::from_waker(Waker::noop());
         let stream = Rc::new(Cell::new(0));
         assert_eq!(queue.room(&cx, 5000, (0, 1000)), Some(1000));
-        let piece = Piece::new(vec![0; 1000], &queue, &stream);
+        let piece = Piece::new(vec![0; 1000].into(), &queue, &stream);
         assert_eq!(queue.room(&cx, 5000, (stream.get(), 1000)), None);
         drop(piece);
         assert_eq!(queue.room(&cx, 10, (stream.get(), 1000)), Some(10));

@@ -4,6 +4,7 @@ use super::head;
 use super::piece::{Piece, STREAM_BYTES_MAX};
 use super::shared::{HeadPlace, Shared};
 use crate::http::content_form::ContentForm;
+use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, SendStream};
 use std::cell::{Cell, RefCell};
@@ -111,7 +112,11 @@ impl Http2Response {
     }
 
     pub(crate) fn push_interim(&mut self, head: &[u8]) {
-        self.interim.push(head.to_vec());
+        let mut text = head.to_vec();
+        if !text.ends_with(b"\r\n\r\n") {
+            text.extend_from_slice(b"\r\n");
+        }
+        self.interim.push(text);
     }
 
     pub(crate) fn begin(&mut self, head: Vec<u8>, form: ContentForm) -> &[u8] {
@@ -165,6 +170,7 @@ impl Http2Response {
                 return Ok(());
             };
             // one that HTTP/2 does not have (101) is left out: they are optional
+            let text = Bytes::from(text);
             if let Some(response) = head::response(&text).filter(|it| it.status() != 101) {
                 sender.send_informational(response).map_err(broken)?;
                 self.sent_bytes += text.len() as u64;
@@ -174,11 +180,18 @@ impl Http2Response {
     }
 
     fn send_head(&mut self, is_last: bool) -> io::Result<()> {
+        self.send_final(&Bytes::copy_from_slice(&self.head), is_last)?;
+        self.is_queued = false;
+        Ok(())
+    }
+
+    /// Sends a final head, with its empty line.
+    pub(super) fn send_final(&mut self, head: &Bytes, is_last: bool) -> io::Result<()> {
         let half = &mut *self.half.borrow_mut();
         let SendHalf::Begun(sender) = half else {
             return Err(io::ErrorKind::ConnectionReset.into());
         };
-        let Some(response) = head::response(&self.head) else {
+        let Some(response) = head::response(head) else {
             half.reset(Reason::INTERNAL_ERROR);
             return Err(io::Error::other("a head that HTTP/2 does not have"));
         };
@@ -187,13 +200,16 @@ impl Http2Response {
             true => SendHalf::Ended,
             false => SendHalf::Streaming(stream),
         };
-        self.is_queued = false;
-        self.sent_bytes += self.head.len() as u64;
+        self.sent_bytes += head.len() as u64;
         Ok(())
     }
 
     /// How many of `offered` bytes can be sent.
-    fn poll_room(&mut self, cx: &mut Context<'_>, offered: usize) -> Poll<io::Result<usize>> {
+    pub(super) fn poll_room(
+        &mut self,
+        cx: &mut Context<'_>,
+        offered: usize,
+    ) -> Poll<io::Result<usize>> {
         let half = &mut *self.half.borrow_mut();
         let SendHalf::Streaming(stream) = half else {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
@@ -242,21 +258,27 @@ impl Http2Response {
 
     /// Sends the first `count` bytes of `content`.
     fn send_content(&mut self, content: &[&[u8]], count: usize, ends: bool) -> io::Result<()> {
-        let half = &mut *self.half.borrow_mut();
-        let SendHalf::Streaming(stream) = half else {
-            return Err(io::ErrorKind::ConnectionReset.into());
-        };
         let mut bytes = Vec::with_capacity(count);
         for piece in content {
             let taken = piece.len().min(count - bytes.len());
             bytes.extend_from_slice(&piece[..taken]);
         }
+        self.send_piece(bytes.into(), ends)
+    }
+
+    /// Sends content for which there is room.
+    pub(super) fn send_piece(&mut self, bytes: Bytes, ends: bool) -> io::Result<()> {
+        let count = bytes.len() as u64;
+        let half = &mut *self.half.borrow_mut();
+        let SendHalf::Streaming(stream) = half else {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        };
         let piece = Piece::new(bytes, &self.shared.queue, &self.queued);
         stream.send_data(piece, ends).map_err(broken)?;
         if ends {
             *half = SendHalf::Ended;
         }
-        self.sent_bytes += count as u64;
+        self.sent_bytes += count;
         Ok(())
     }
 
@@ -299,6 +321,11 @@ impl Http2Response {
 
     pub(crate) fn is_begun(&self) -> bool {
         self.is_begun
+    }
+
+    /// All of it was sent.
+    pub(super) fn complete(&mut self) {
+        self.is_complete = true;
     }
 
     pub(crate) fn is_complete(&self) -> bool {

@@ -1,0 +1,86 @@
+//! A whole response that was made at once, as HTTP/1.1 has it.
+
+use super::connection::Http2Stream;
+use super::response::Http2Response;
+use bytes::Bytes;
+use h2::RecvStream;
+use std::io;
+use std::task::{Context, Poll};
+
+/// Between the head and the content.
+const HEAD_END: &[u8] = b"\r\n\r\n";
+
+/// A whole response on its way to the client. It is sent without a task of its own as long as the
+/// windows and the queue have room; its head and content are not copied.
+pub struct Http2Answer {
+    response: Http2Response,
+    /// Content of the request, which is not read.
+    _content: RecvStream,
+    text: Bytes,
+    /// Content that was not sent yet; `None`: nor was the head.
+    unsent: Option<Bytes>,
+}
+
+impl Http2Answer {
+    /// `text` is a head and its content, as HTTP/1.1 has them.
+    #[must_use]
+    pub fn new(stream: Http2Stream, text: Vec<u8>) -> Self {
+        let (content, response) = stream.into_parts();
+        Self {
+            response,
+            _content: content,
+            text: text.into(),
+            unsent: None,
+        }
+    }
+
+    /// Sends what can be sent; ready when that is all. It may be polled by a task and later by
+    /// another.
+    ///
+    /// # Errors
+    ///
+    /// The client has reset the stream, or left its window closed for too long, or the connection
+    /// has ended.
+    pub fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut unsent = match self.unsent.take() {
+            Some(unsent) => unsent,
+            None => self.send_head()?,
+        };
+        while !unsent.is_empty() {
+            let room = match self.response.poll_room(cx, unsent.len()) {
+                Poll::Ready(room) => room?,
+                Poll::Pending => {
+                    self.unsent = Some(unsent);
+                    return Poll::Pending;
+                }
+            };
+            let piece = unsent.split_to(room);
+            self.response.send_piece(piece, unsent.is_empty())?;
+        }
+        self.unsent = Some(unsent);
+        self.response.complete();
+        Poll::Ready(Ok(()))
+    }
+
+    /// Sends the head; returns the content.
+    fn send_head(&mut self) -> io::Result<Bytes> {
+        let text = &self.text;
+        let end = text.windows(HEAD_END.len()).position(|it| it == HEAD_END);
+        let end = end.ok_or(io::ErrorKind::InvalidData)? + HEAD_END.len();
+        let (head, content) = (text.slice(..end), text.slice(end..));
+        self.response.send_final(&head, content.is_empty())?;
+        Ok(content)
+    }
+
+    /// The head and the content, as HTTP/1.1 has them.
+    #[must_use]
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Bytes of the head and of content that were sent.
+    #[must_use]
+    pub fn sent_bytes(&self) -> u64 {
+        self.response.sent_bytes()
+    }
+}
