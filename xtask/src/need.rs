@@ -25,6 +25,7 @@ const KNOWN: &[Need] = &[
     ("wrk", "wrk"),
     ("h2load", "nghttp2-client"),
     ("haproxy", "haproxy"),
+    ("caddy", "caddy"),
     ("varnishd", "varnish"),
     ("squid", "squid"),
     ("etcd", "etcd-server"),

@@ -1,10 +1,11 @@
 //! `cargo xtask tls`: what TLS and HTTP/2 toward clients cost, beside other proxies.
 //!
 //! Each proxy is a caching gateway on one core, with a listener under TLS and one certificate on
-//! P-256; h2load drives it from the other core, where the origin lives too, by HTTP/2 and by
-//! HTTP/1.1. Runs are in turn, as in `peers`: the figure to believe is CPU time of the server for a
-//! request, or for a handshake (`openssl s_time`). Then idle connections are held by a script, each
-//! with a response behind it, and the server's memory is read.
+//! P-256 (Caddy, which has no cache, sends files as large); h2load drives it from the other core,
+//! where the origin lives too, by HTTP/2 and by HTTP/1.1. Runs are in turn, as in `peers`: the
+//! figure to believe is CPU time of the server for a request, or for a handshake (`openssl
+//! s_time`). Then idle connections are held by a script, each with a response behind it, and the
+//! server's memory is read.
 //!
 //! The origin's own counter says that no hit reached it, and h2load that each response has status
 //! 200 and the content its bytes.
@@ -31,11 +32,25 @@ use xtask::failure::Failure;
 pub(crate) type Record = crate::record::Record<Figures>;
 
 /// The servers that are measured, in the order of the table.
-pub(crate) static CONTENDERS: [Contender; 3] = [
+pub(crate) static CONTENDERS: [Contender; 4] = [
     Contender::WEIR.with("tls"),
     Contender::NGINX.with("tls"),
     Contender::HAPROXY.with("tls"),
+    CADDY,
 ];
+
+/// It has no cache, and sends files as large.
+const CADDY: Contender = Contender {
+    name: "caddy",
+    installed_as: Some("caddy"),
+    version: "caddy version",
+    folder: "tls",
+    files: &["Caddyfile", "caddy.sh"],
+    directories: &["files/hit", "state"],
+    command: "sh @DIR@/caddy.sh",
+    is_cache: false,
+    ..Contender::NONE
+};
 
 /// One kind of request.
 #[derive(Debug)]
