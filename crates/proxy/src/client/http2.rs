@@ -4,7 +4,8 @@
 //! ([`fast::take`]). What is answered at once becomes frames again without another task, unless it
 //! has to wait for a window; the rest are exchanges as any other, each with a task.
 
-use super::connection::{self, AcceptedClient};
+use super::begun::Begun;
+use super::connection::AcceptedClient;
 use crate::client::fast::{self, Input, InputResult, Receiver};
 use crate::config::Mode;
 use crate::exchange::run;
@@ -77,8 +78,9 @@ struct StreamClient {
     hops: RefCell<Option<Rc<RefCell<ConnectionHops>>>>,
 }
 
-/// Serves a connection in clear that HTTP/2 may be spoken on: its first bytes say.
-pub(crate) async fn serve_clear(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>) {
+/// Finds out whether a connection in clear that HTTP/2 may be spoken on does so: its first bytes
+/// say.
+pub(crate) async fn begin_clear(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>) -> Begun {
     let mut client = AcceptedClient::from(accepted);
     let is_http2 = {
         let mut stage = worker.network().stage();
@@ -90,13 +92,19 @@ pub(crate) async fn serve_clear(accepted: Accepted<ListenerFacts>, worker: Rc<Wo
         }
     };
     match is_http2 {
-        Some(true) => serve(client, worker).await,
+        Some(true) => {
+            client.listener = Rc::new(ListenerFacts {
+                versions: HttpVersions::Http2,
+                ..(*client.listener).clone()
+            });
+            Begun::Http2(client)
+        }
         Some(false) => {
             let read = client.unread.len() as u64;
             worker.counters().add(Metric::BytesFromClients, read);
-            connection::serve(client, worker, None).await;
+            Begun::Http1(client)
         }
-        None => {}
+        None => Begun::Ended,
     }
 }
 
@@ -134,21 +142,12 @@ async fn is_http2(client: &mut AcceptedClient, worker: &Worker) -> Option<bool> 
     }
 }
 
-/// Serves a connection until it ends.
-pub(crate) async fn serve(accepted: AcceptedClient, worker: Rc<Worker>) {
+/// Serves a connection until it ends. The client is made before the future is, which so holds it
+/// once.
+pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future<Output = ()> {
     let settings = worker.settings();
     let limits = &settings.config.limits;
-    let AcceptedClient {
-        stream,
-        peer,
-        listener,
-        place,
-        unread,
-    } = accepted;
-    let listener = Rc::new(ListenerFacts {
-        versions: HttpVersions::Http2,
-        ..(*listener).clone()
-    });
+    let listener = accepted.listener;
     let rules = Http2Rules {
         form: match listener.mode {
             Mode::Gateway => Http2Form::Origin(listener.scheme),
@@ -158,6 +157,7 @@ pub(crate) async fn serve(accepted: AcceptedClient, worker: Rc<Worker>) {
         head_bytes_max: HEAD_BYTES_MAX,
         window_closed: limits.client_silence.as_duration(),
     };
+    let (stream, unread) = (accepted.stream, accepted.unread);
     let mut client = Http2Client {
         connection: Http2Connection::new(stream, unread, rules, worker.now()),
         streams: JoinSet::new(),
@@ -168,25 +168,26 @@ pub(crate) async fn serve(accepted: AcceptedClient, worker: Rc<Worker>) {
         closing: None,
         left_bytes: 0,
         sleeper: None,
-        _place: place,
+        _place: accepted.place,
         shared: Rc::new(StreamClient {
             number: worker.net().number(),
             worker,
             listener,
-            peer,
+            peer: accepted.peer,
             next_hops: Cell::default(),
             hops: RefCell::default(),
         }),
     };
-    drop(settings);
-    poll_fn(|cx| client.poll_served(cx)).await;
-    client.note();
-    let end = client.end();
-    let counters = client.shared.worker.counters();
-    counters.inc(Metric::Http2Connections(end));
-    client.discard().await;
-    client.connection.cut();
-    while client.streams.join_next().await.is_some() {}
+    async move {
+        poll_fn(|cx| client.poll_served(cx)).await;
+        client.note();
+        let end = client.end();
+        let counters = client.shared.worker.counters();
+        counters.inc(Metric::Http2Connections(end));
+        Box::pin(client.discard()).await;
+        client.connection.cut();
+        while client.streams.join_next().await.is_some() {}
+    }
 }
 
 impl Http2Client {

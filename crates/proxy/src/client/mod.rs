@@ -1,5 +1,6 @@
 //! A client's connection, and the requests on it that are answered in one pass.
 
+mod begun;
 pub(crate) mod connection;
 pub(crate) mod digest_answer;
 pub(crate) mod fast;

@@ -60,7 +60,7 @@ impl PeerListener {
     /// For one worker.
     pub(crate) fn new() -> Self {
         // requests of members are in absolute form
-        let default = Authority::parse("localhost").expect("a host");
+        let default = Arc::new(Authority::parse("localhost").expect("a host"));
         let of_modes = [Mode::Forward, Mode::Gateway].map(|mode| {
             Rc::new(ListenerFacts {
                 versions: HttpVersions::Http1,
@@ -70,7 +70,7 @@ impl PeerListener {
                 tls_address: None,
                 is_handed_over: false,
                 mode,
-                default,
+                default: Arc::clone(&default),
                 peers: ForPeers::Member,
                 name: None,
                 is_named: false,

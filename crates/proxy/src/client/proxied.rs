@@ -1,7 +1,7 @@
 //! Connections that balancers hand on, each behind a header that says whose it is.
 
-use super::{connection, http2, tls};
-use crate::log::client::{HttpVersions, ListenerFacts};
+use super::begun::{self, Begun};
+use crate::log::client::ListenerFacts;
 use crate::worker::core::Worker;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -14,21 +14,18 @@ use weir_net::workers::Accepted;
 /// Longest time until a header is complete: a balancer sends it as it connects.
 const HEADER_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Serves a connection of a listener that has balancers in front until it ends.
-pub(crate) async fn serve(mut accepted: Accepted<ListenerFacts>, worker: Rc<Worker>) {
+/// Takes the header of a connection of a listener that has balancers in front, and finds out what
+/// follows.
+pub(crate) async fn begin(mut accepted: Accepted<ListenerFacts>, worker: Rc<Worker>) -> Begun {
     let (end, client) = read(&mut accepted).await;
     worker.counters().inc(Metric::ProxyHeaders(end));
     match (end, client) {
         (ProxyHeaderEnd::Client, Some(client)) => accepted.peer = client,
         (ProxyHeaderEnd::Own, _) => {}
         // what follows is of no client that is known
-        _ => return,
+        _ => return Begun::Ended,
     }
-    match (accepted.listener.is_tls(), accepted.listener.versions) {
-        (true, _) => tls::serve(accepted, worker).await,
-        (false, HttpVersions::Http1) => connection::serve(accepted.into(), worker, None).await,
-        (false, _) => http2::serve_clear(accepted, worker).await,
-    }
+    begun::begin(accepted, worker).await
 }
 
 /// Reads the header; the client that it names.

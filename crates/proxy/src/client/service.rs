@@ -1,13 +1,15 @@
 //! The proxy as the service that the workers of the network run.
 
-use crate::client::{connection, http2, proxied, tls};
+use crate::client::begun::{self, Begun};
+use crate::client::connection::{self, AcceptedClient};
+use crate::client::{http2, proxied};
 use crate::exchange::next_hop::keep_ready;
 use crate::log::client::{HttpVersions, ListenerFacts};
 use crate::worker::core::Worker;
 use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use weir_net::workers::{Accepted, Service};
 
 /// Unused memory is given back each so many seconds: it takes the allocator about as long as a hit
@@ -18,14 +20,21 @@ pin_project! {
     /// A connection that is served.
     #[project = ServingProjection]
     enum Serving<F> {
-        /// In clear.
-        Clear {
+        /// What it speaks is not known: of a listener with TLS, behind balancers, or where HTTP/2
+        /// may be spoken in clear. Boxed, as HTTP/2 is, so that other connections are no larger for
+        /// it, and what was needed to begin is given back.
+        Begun {
+            begin: Pin<Box<dyn Future<Output = Begun>>>,
+            worker: Rc<Worker>,
+            http1: fn(AcceptedClient, Rc<Worker>) -> F,
+        },
+        /// It speaks HTTP/1.1.
+        Http1 {
             #[pin]
             connection: F,
         },
-        /// Of a listener with TLS, behind balancers, or where HTTP/2 may be spoken in clear; boxed,
-        /// so that other connections are no larger for it.
-        Boxed {
+        /// It speaks HTTP/2.
+        Http2 {
             connection: Pin<Box<dyn Future<Output = ()>>>,
         },
     }
@@ -34,33 +43,54 @@ pin_project! {
 impl<F: Future<Output = ()>> Future for Serving<F> {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        match self.project() {
-            ServingProjection::Clear { connection } => connection.poll(cx),
-            ServingProjection::Boxed { connection } => connection.as_mut().poll(cx),
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let next = match self.as_mut().project() {
+                ServingProjection::Http1 { connection } => return connection.poll(cx),
+                ServingProjection::Http2 { connection } => return connection.as_mut().poll(cx),
+                ServingProjection::Begun {
+                    begin,
+                    worker,
+                    http1,
+                } => match ready!(begin.as_mut().poll(cx)) {
+                    Begun::Ended => return Poll::Ready(()),
+                    Begun::Http1(client) => Self::Http1 {
+                        connection: http1(client, Rc::clone(worker)),
+                    },
+                    Begun::Http2(client) => Self::Http2 {
+                        connection: Box::pin(http2::serve(client, Rc::clone(worker))),
+                    },
+                },
+            };
+            self.set(next);
         }
     }
+}
+
+/// Serves a connection of HTTP/1.1.
+fn http1(client: AcceptedClient, worker: Rc<Worker>) -> impl Future<Output = ()> {
+    connection::serve(client, worker, None)
 }
 
 impl Service for Worker {
     type Listener = ListenerFacts;
 
     fn serve(self: Rc<Self>, client: Accepted<ListenerFacts>) -> impl Future<Output = ()> {
-        if !client.listener.balancers.is_empty() {
-            return Serving::Boxed {
-                connection: Box::pin(proxied::serve(client, self)),
+        let listener = &client.listener;
+        let has_balancers = !listener.balancers.is_empty();
+        if !has_balancers && !listener.is_tls() && listener.versions == HttpVersions::Http1 {
+            return Serving::Http1 {
+                connection: http1(client.into(), self),
             };
         }
-        match (client.listener.is_tls(), client.listener.versions) {
-            (false, HttpVersions::Http1) => Serving::Clear {
-                connection: connection::serve(client.into(), self, None),
+        let worker = Rc::clone(&self);
+        Serving::Begun {
+            begin: match has_balancers {
+                true => Box::pin(proxied::begin(client, worker)),
+                false => Box::pin(begun::begin(client, worker)),
             },
-            (false, _) => Serving::Boxed {
-                connection: Box::pin(http2::serve_clear(client, self)),
-            },
-            (true, _) => Serving::Boxed {
-                connection: Box::pin(tls::serve(client, self)),
-            },
+            worker: self,
+            http1,
         }
     }
 

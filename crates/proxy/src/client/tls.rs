@@ -1,9 +1,9 @@
 //! Connections of clients to listeners with TLS.
 
-use super::connection::{self, AcceptedClient};
-use super::http2;
+use super::begun::Begun;
+use super::connection::AcceptedClient;
 use crate::config::Mode;
-use crate::log::client::ListenerFacts;
+use crate::log::client::{HttpVersions, ListenerFacts};
 use crate::request::answer::{Answer, AnswerReason};
 use crate::settings::tls::HTTP2;
 use crate::worker::core::Worker;
@@ -24,15 +24,15 @@ const DRAIN_GRACE: Duration = Duration::from_secs(1);
 /// it that are dropped meanwhile.
 const LINGER: (Duration, usize) = (Duration::from_secs(2), 64 * 1024);
 
-/// Serves a connection of a listener with TLS until it ends.
-pub(crate) async fn serve(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>) {
+/// Has the handshake with the client of a listener with TLS.
+pub(crate) async fn begin(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>) -> Begun {
     let settings = worker.settings();
     let Some(address) = accepted.listener.tls_address else {
-        return;
+        return Begun::Ended;
     };
     // none: a reload has just removed the listener
     let Some(server) = settings.tls.of(address) else {
-        return;
+        return Begun::Ended;
     };
     let limits = &settings.config.limits;
     let rules = HandshakeRules {
@@ -51,7 +51,7 @@ pub(crate) async fn serve(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>)
     let done = tokio::select! {
         biased;
         done = handshake => done,
-        () = drain_grace(&worker) => return,
+        () = drain_grace(&worker) => return Begun::Ended,
     };
     drop(settings);
     match done {
@@ -62,18 +62,25 @@ pub(crate) async fn serve(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>)
                 peer,
                 listener: Rc::new(ListenerFacts {
                     tls: (listener.mode == Mode::Gateway).then(|| Arc::new(name)),
+                    versions: match is_http2 {
+                        true => HttpVersions::Http2,
+                        false => HttpVersions::Http1,
+                    },
                     ..(*listener).clone()
                 }),
                 place,
                 unread: Vec::new(),
             };
             match is_http2 {
-                true => Box::pin(http2::serve(client, worker)).await,
-                false => connection::serve(client, worker, None).await,
+                true => Begun::Http2(client),
+                false => Begun::Http1(client),
             }
         }
-        Err(HandshakeFailure::Http(client)) => refuse_http(client, &worker).await,
-        Err(HandshakeFailure::Closed) => {}
+        Err(HandshakeFailure::Http(client)) => {
+            refuse_http(client, &worker).await;
+            Begun::Ended
+        }
+        Err(HandshakeFailure::Closed) => Begun::Ended,
     }
 }
 

@@ -11,7 +11,7 @@ use weir_net::tls::server::ClientName;
 use weir_policy::route::ConnectionHops;
 use weir_semantics::{Authority, Scheme};
 
-/// What a listener gives its connections.
+/// What a listener gives its connections. One under TLS has its own: what is large is shared.
 #[derive(Clone, Debug)]
 pub(crate) struct ListenerFacts {
     /// Forward or gateway.
@@ -28,7 +28,7 @@ pub(crate) struct ListenerFacts {
     /// other connections are accepted. Without any there is no header.
     pub(crate) balancers: Arc<[IpNet]>,
     /// Authority for HTTP/1.0 requests without Host.
-    pub(crate) default: Authority,
+    pub(crate) default: Arc<Authority>,
     /// Whether its clients are other nodes of the cluster.
     pub(crate) peers: ForPeers,
     /// Its connections were accepted by a front end, which has handed them over.
@@ -38,7 +38,7 @@ pub(crate) struct ListenerFacts {
     pub(crate) address: Option<SocketAddr>,
     /// What rules called it when it was opened: its name, the address that it is configured with if
     /// it has none; `None` of a request that came to no listener for clients.
-    pub(crate) name: Option<Box<str>>,
+    pub(crate) name: Option<Arc<str>>,
     /// Whether that is a name that the operator has given.
     pub(crate) is_named: bool,
     /// Set when a reload closes it: connections that it has accepted are for what it was.

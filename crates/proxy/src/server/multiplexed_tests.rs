@@ -213,7 +213,7 @@ fn check_with(change: fn(&mut Config), scenario: Scenario) {
         tls_address: None,
         is_handed_over: false,
         mode: Mode::Forward,
-        default: Authority::parse("127.0.0.1:1").expect("an authority"),
+        default: Arc::new(Authority::parse("127.0.0.1:1").expect("an authority")),
         peers: ForPeers::No,
         name: None,
         is_named: false,

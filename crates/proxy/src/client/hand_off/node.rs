@@ -352,7 +352,7 @@ fn go_on(worker: &Rc<Worker>, adopted: Adopted, ticket: String) -> std::io::Resu
             balancers: Arc::default(),
             tls_address: None,
             mode: Mode::Gateway,
-            default,
+            default: Arc::new(default),
             peers: ForPeers::No,
             is_handed_over: true,
             address: Some(service),

@@ -107,7 +107,9 @@ pub(super) fn receive<T>(
         tls_address: None,
         is_handed_over: false,
         mode: mode_of(target.mode),
-        default: Authority::parse("localhost").map_err(|_| StoredError::BadTarget)?,
+        default: Authority::parse("localhost")
+            .map_err(|_| StoredError::BadTarget)?
+            .into(),
         peers: ForPeers::No,
         name: request.listener.map(Into::into),
         is_named: false,

@@ -150,7 +150,7 @@ impl Control {
             balancers: wanted.proxy_protocol.iter().map(Cidr::net).collect(),
             scheme: wanted.scheme(),
             mode: wanted.mode.mode().unwrap_or_default(),
-            default,
+            default: Arc::new(default),
             peers: match wanted.mode {
                 ListenerKind::Peer => ForPeers::Listener,
                 ListenerKind::Forward | ListenerKind::Gateway => ForPeers::No,

@@ -1,0 +1,28 @@
+//! What a connection speaks, which its first bytes say: TLS and what the handshake chooses, or in
+//! clear one of two versions of HTTP.
+
+use super::connection::AcceptedClient;
+use super::{http2, tls};
+use crate::log::client::{HttpVersions, ListenerFacts};
+use crate::worker::core::Worker;
+use std::rc::Rc;
+use weir_net::workers::Accepted;
+
+/// What a connection has turned out to be.
+pub(crate) enum Begun {
+    /// It has ended.
+    Ended,
+    /// It speaks HTTP/1.1.
+    Http1(AcceptedClient),
+    /// It speaks HTTP/2.
+    Http2(AcceptedClient),
+}
+
+/// Finds out what a connection speaks.
+pub(crate) async fn begin(client: Accepted<ListenerFacts>, worker: Rc<Worker>) -> Begun {
+    match (client.listener.is_tls(), client.listener.versions) {
+        (true, _) => tls::begin(client, worker).await,
+        (false, HttpVersions::Http1) => Begun::Http1(client.into()),
+        (false, _) => http2::begin_clear(client, worker).await,
+    }
+}
