@@ -7,9 +7,6 @@ use h2::RecvStream;
 use std::io;
 use std::task::{Context, Poll};
 
-/// Between the head and the content.
-const HEAD_END: &[u8] = b"\r\n\r\n";
-
 /// A whole response on its way to the client. It is sent without a task of its own as long as the
 /// windows and the queue have room; its head and content are not copied.
 pub struct Http2Answer {
@@ -65,11 +62,8 @@ impl Http2Answer {
     /// Sends the head; returns the content.
     fn send_head(&mut self) -> io::Result<Bytes> {
         let text = &self.text;
-        let end = text.windows(HEAD_END.len()).position(|it| it == HEAD_END);
-        let end = end.ok_or(io::ErrorKind::InvalidData)? + HEAD_END.len();
-        let (head, content) = (text.slice(..end), text.slice(end..));
-        self.response.send_final(&head, content.is_empty())?;
-        Ok(content)
+        let end = self.response.send_final(text, |end| end == text.len())?;
+        Ok(text.slice(end..))
     }
 
     /// The head and the content, as HTTP/1.1 has them.

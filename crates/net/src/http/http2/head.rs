@@ -200,22 +200,22 @@ pub(super) fn trailers(
     }
 }
 
-/// A response with the status and the end-to-end fields of `head`, a complete head; `None` if it is
-/// none. Its values are parts of `head`, and no copies.
-pub(super) fn response(head: &Bytes) -> Option<Response<()>> {
+/// A response with the status and the end-to-end fields of the head that `text` begins with, and
+/// the length of that head; `None` if it has none. Values are parts of `text`, and no copies.
+pub(super) fn response(text: &Bytes) -> Option<(Response<()>, usize)> {
     let limits = HeadLimits {
         bytes_max: usize::MAX,
         fields_max: usize::MAX,
     };
     let mut lines = LineBuffer::new();
-    let parsed = parse_response(head, &limits, &mut lines);
-    let Ok(Progress::Complete { head: parsed, .. }) = parsed else {
+    let parsed = parse_response(text, &limits, &mut lines);
+    let Ok(Progress::Complete { head, consumed }) = parsed else {
         return None;
     };
     let mut response = Response::new(());
-    *response.status_mut() = StatusCode::from_u16(parsed.status).ok()?;
-    *response.headers_mut() = fields_of(head, parsed.fields)?;
-    Some(response)
+    *response.status_mut() = StatusCode::from_u16(head.status).ok()?;
+    *response.headers_mut() = fields_of(text, head.fields)?;
+    Some((response, consumed))
 }
 
 /// The field lines of a trailer section: lines with CRLF.
@@ -374,7 +374,8 @@ mod tests {
     #[test]
     fn response_has_no_field_of_the_connection() {
         let head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nETag: \"a\"\r\nX-A: \xe9\r\nKeep-Alive: 1\r\nX-A: b\r\n";
-        let response = response(&Bytes::from_static(head)).unwrap();
+        let (response, length) = response(&Bytes::from_static(head)).unwrap();
+        assert_eq!(length, head.len());
         assert_eq!(response.status(), 200);
         let names: Vec<&str> = response.headers().keys().map(HeaderName::as_str).collect();
         assert_eq!(names, ["etag", "x-a"]);

@@ -171,7 +171,8 @@ impl Http2Response {
             };
             // one that HTTP/2 does not have (101) is left out: they are optional
             let text = Bytes::from(text);
-            if let Some(response) = head::response(&text).filter(|it| it.status() != 101) {
+            let interim = head::response(&text).map(|(response, _)| response);
+            if let Some(response) = interim.filter(|it| it.status() != 101) {
                 sender.send_informational(response).map_err(broken)?;
                 self.sent_bytes += text.len() as u64;
             }
@@ -180,28 +181,35 @@ impl Http2Response {
     }
 
     fn send_head(&mut self, is_last: bool) -> io::Result<()> {
-        self.send_final(&Bytes::copy_from_slice(&self.head), is_last)?;
+        let head = Bytes::copy_from_slice(&self.head);
+        self.send_final(&head, |_| is_last)?;
         self.is_queued = false;
         Ok(())
     }
 
-    /// Sends a final head, with its empty line.
-    pub(super) fn send_final(&mut self, head: &Bytes, is_last: bool) -> io::Result<()> {
+    /// Sends the final head that `text` begins with, of which `is_last` says whether nothing
+    /// follows one of that length; returns its length.
+    pub(super) fn send_final(
+        &mut self,
+        text: &Bytes,
+        is_last: impl FnOnce(usize) -> bool,
+    ) -> io::Result<usize> {
         let half = &mut *self.half.borrow_mut();
         let SendHalf::Begun(sender) = half else {
             return Err(io::ErrorKind::ConnectionReset.into());
         };
-        let Some(response) = head::response(head) else {
+        let Some((response, length)) = head::response(text) else {
             half.reset(Reason::INTERNAL_ERROR);
             return Err(io::Error::other("a head that HTTP/2 does not have"));
         };
+        let is_last = is_last(length);
         let stream = sender.send_response(response, is_last).map_err(broken)?;
         *half = match is_last {
             true => SendHalf::Ended,
             false => SendHalf::Streaming(stream),
         };
-        self.sent_bytes += head.len() as u64;
-        Ok(())
+        self.sent_bytes += length as u64;
+        Ok(length)
     }
 
     /// How many of `offered` bytes can be sent.
