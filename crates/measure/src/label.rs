@@ -507,7 +507,8 @@ labels! {
         Disconnected = "disconnected",
         /// It was not complete in time.
         Timeout = "timeout",
-        /// It was the oldest when there were as many as are allowed.
+        /// It was the oldest, of its client or of the one that had most, when there were as many as
+        /// are allowed.
         Displaced = "displaced",
         /// The client has sent more than is read for a handshake.
         TooLarge = "too-large",

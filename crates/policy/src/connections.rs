@@ -15,8 +15,9 @@
 //!   ([`CloseReason`]).
 //! * *Is one opened before it is needed?* [`judge_preconnect`]; off by default.
 //!
-//! Of clients' connections, [`hand_off`] decides which ones another machine goes on with, and
-//! [`FrameBudget`] which ones of HTTP/2 end as they bring about work without requests.
+//! Of clients' connections, [`hand_off`] decides which ones another machine goes on with,
+//! [`HandshakePlaces`] whose TLS handshakes make room for others, and [`FrameBudget`] which ones of
+//! HTTP/2 end as they bring about work without requests.
 //!
 //! This module has no sockets: the driver carries out the commands, and calls
 //! [`IdleConnections::remove`] when a peer closes an idle one.
@@ -24,6 +25,7 @@
 mod estimate;
 mod frame_budget;
 pub mod hand_off;
+mod handshake_places;
 mod hop;
 mod preconnect;
 mod queue;
@@ -32,6 +34,7 @@ pub mod retry;
 
 pub use estimate::{Mean, WaitConfidence};
 pub use frame_budget::{Flood, FrameBudget, FrameKind};
+pub use handshake_places::{HandshakeId, HandshakeLimits, HandshakePlaces};
 pub use hop::{Choice, ConnectionState, Demand, Hop, OpenRules, Room, WhenBusy};
 pub use preconnect::{NoPreconnect, PreconnectDemand, PreconnectRules, judge_preconnect};
 pub use queue::IdleQueue;

@@ -1,6 +1,7 @@
 //! A client that sends the bytes it is given, for what curl would not send or do.
 
 use super::{PATIENCE, Reply};
+use socket2::{Domain, Socket, Type};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -19,7 +20,20 @@ impl RawClient {
 
     /// Connects, if there is a listener.
     pub(crate) fn try_connect(address: SocketAddr) -> std::io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+        Self::of(TcpStream::connect_timeout(&address, PATIENCE)?)
+    }
+
+    /// Connects from this address of IPv4.
+    pub(crate) fn connect_from(from: [u8; 4], address: SocketAddr) -> Self {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        let from = SocketAddr::from((from, 0));
+        socket.bind(&from.into()).expect("an address of loopback");
+        let connected = socket.connect_timeout(&address.into(), PATIENCE);
+        connected.expect("the listener accepts");
+        Self::of(socket.into()).expect("a connection")
+    }
+
+    fn of(stream: TcpStream) -> std::io::Result<Self> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;

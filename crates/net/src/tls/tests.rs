@@ -12,21 +12,28 @@ use rustls::server::UnbufferedServerConnection;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::future::poll_fn;
 use std::io::{IoSlice, Read as _, Write as _};
-use std::net::TcpStream as ClientStream;
+use std::net::{IpAddr, Ipv4Addr, TcpStream as ClientStream};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};
 use weir_measure::{Counters, Label as _, Metric, TlsHandshakeEnd};
+use weir_policy::connections::HandshakeLimits;
 
 #[path = "../../tests/support/certificates.rs"]
 mod certificates;
 
 const RULES: HandshakeRules = HandshakeRules {
     time: Duration::from_secs(20),
-    most: 2,
+    places: HandshakeLimits {
+        total_max: 2,
+        per_client_max: 2,
+    },
 };
+
+/// Whom the clients of these tests are.
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fn now_s() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -90,7 +97,9 @@ fn content(length: usize) -> Vec<u8> {
 
 async fn accepted(server: &TlsServer, socket: TcpStream) -> TlsStream {
     let (handshakes, counters) = (Handshakes::default(), Counters::default());
-    let accepted = handshakes.accept(socket, server, RULES, &counters).await;
+    let accepted = handshakes
+        .accept((socket, CLIENT), server, RULES, &counters)
+        .await;
     accepted.expect("a handshake").0
 }
 
@@ -331,7 +340,7 @@ async fn handshakes_that_are_held_open_make_room_for_one_that_goes_on() {
         stream.write_all(b"x").expect("the server reads");
     })
     .await;
-    let accept = |socket| handshakes.accept(socket, &server, RULES, &counters);
+    let accept = |socket| handshakes.accept((socket, CLIENT), &server, RULES, &counters);
     let (mut first, mut second) = (Box::pin(accept(first)), Box::pin(accept(second)));
     // both wait for their clients
     poll_fn(|cx| {
@@ -374,7 +383,9 @@ async fn what_is_no_handshake_ends_with_its_cause() {
             time: Duration::from_millis(200),
             ..RULES
         };
-        let accepted = handshakes.accept(ours, server, rules, &counters).await;
+        let accepted = handshakes
+            .accept((ours, CLIENT), server, rules, &counters)
+            .await;
         assert!(accepted.is_err());
         drop(client.join());
         let mut ends = TlsHandshakeEnd::ALL.iter().copied();

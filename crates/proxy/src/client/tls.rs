@@ -16,6 +16,7 @@ use tokio::time::{sleep, timeout};
 use weir_net::client::ClientSocket;
 use weir_net::tls::server::{HandshakeFailure, HandshakeRules};
 use weir_net::workers::{Accepted, Stage};
+use weir_policy::connections::HandshakeLimits;
 
 /// How long a handshake may go on once a drain has begun.
 const DRAIN_GRACE: Duration = Duration::from_secs(1);
@@ -37,7 +38,10 @@ pub(crate) async fn begin(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>)
     let limits = &settings.config.limits;
     let rules = HandshakeRules {
         time: limits.tls_handshake.as_duration(),
-        most: limits.tls_handshakes_max as usize,
+        places: HandshakeLimits {
+            total_max: limits.tls_handshakes_max as usize,
+            per_client_max: limits.tls_handshakes_per_client_max as usize,
+        },
     };
     let Accepted {
         stream,
@@ -47,7 +51,7 @@ pub(crate) async fn begin(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>)
     } = accepted;
     let handshake = worker
         .handshakes
-        .accept(stream, server, rules, worker.counters());
+        .accept((stream, peer.ip()), server, rules, worker.counters());
     let done = tokio::select! {
         biased;
         done = handshake => done,

@@ -20,10 +20,15 @@ table! {
         /// Time for the whole TLS handshake of a client, from when its connection was accepted. A
         /// handshake is two round trips, or three; 10 s are enough for a bad mobile link.
         tls_handshake: Span = Span::from_secs(10), from WAIT_MIN, to WAIT_MAX;
-        /// TLS handshakes under way at once, of each worker. When there are as many, the oldest is
-        /// ended for a new one: a client that goes on with its handshake is done in two round
-        /// trips, and those that hold one open are the oldest.
+        /// TLS handshakes under way at once, of each worker. When there are as many, the oldest of
+        /// the client that has most is ended for a new one: a client that goes on with its
+        /// handshake is done in two round trips, and those that hold one open are the oldest.
         tls_handshakes_max: u32 = 1000, from 1, to CONNECTIONS_MAX;
+        /// TLS handshakes of one client (an address, or a network of 64 bits of IPv6) under way at
+        /// once, of each worker. When it has as many, its oldest is ended for its new one, so that
+        /// it cannot take the places of others. A handshake takes a fraction of a second; 100 are
+        /// enough for some hundred new connections a second of users behind one address.
+        tls_handshakes_per_client_max: u32 = 100, from 1, to CONNECTIONS_MAX;
         /// Time to open a connection to one address of a next hop. Two repeated SYNs (after 1 s and
         /// 3 s) fit into 5 s.
         connect: Span = Span::from_secs(5), from WAIT_MIN, to WAIT_MAX;

@@ -1,7 +1,7 @@
 //! Clients that do not go on with their handshakes, and those that speak no TLS.
 
 use super::{Gateway, LOCATIONS};
-use crate::support::{Curl, RawClient};
+use crate::support::{Curl, Metrics, RawClient};
 
 /// The begin of a record with a hello, whose rest does not come.
 const BEGIN: [u8; 6] = [22, 3, 1, 2, 0, 1];
@@ -68,6 +68,50 @@ fn flood_of_half_handshakes_is_bounded_and_others_are_served() {
         .expect(200);
     assert!(reply.is_hit());
     drop(clients);
+}
+
+#[test]
+fn client_that_floods_with_handshakes_displaces_its_own_alone() {
+    const FLOOD: usize = 300;
+    const SHARE: u64 = 20;
+    let gateway = Gateway::with(LOCATIONS, |config, _| {
+        let config = config.set("limits.tls_handshakes_max", "60");
+        let config = config.set("limits.tls_handshakes_per_client_max", &SHARE.to_string());
+        config.set("limits.tls_handshake", "\"5min\"")
+    });
+    let address = gateway.weir.address();
+    // on bad links: in the middle of their handshakes while the flood goes on
+    let mut slow: Vec<RawClient> = (0..10)
+        .map(|_| {
+            let mut client = RawClient::connect(address);
+            client.send(BEGIN);
+            client
+        })
+        .collect();
+    let open = "weir_client_connections_open";
+    gateway
+        .weir
+        .until("slow clients", |it| it.count(open) >= 10);
+    let flood: Vec<RawClient> = (0..FLOOD)
+        .map(|_| {
+            let mut client = RawClient::connect_from([127, 0, 0, 9], address);
+            client.send(BEGIN);
+            client
+        })
+        .collect();
+    // of two workers
+    let displaced = FLOOD as u64 - 2 * SHARE;
+    let metric = "weir_tls_handshakes_total{end=\"displaced\"}";
+    let is_over = |it: &Metrics| it.count(metric) >= displaced && it.count(open) <= 2 * SHARE + 10;
+    let metrics = gateway.weir.until("displaced", is_over);
+    assert_eq!(metrics.count(metric), displaced);
+    // what they go on with is no hello, and each is told so
+    for client in &mut slow {
+        client.send([0; 512]);
+        client.try_reply().expect_err("an alert");
+    }
+    gateway.expect_handshakes("failed", 10);
+    drop(flood);
 }
 
 /// The memory that a process has.

@@ -37,6 +37,19 @@ impl Gateway {
     }
 
     fn with(locations: &str, change: impl FnOnce(Config, &TempDir) -> Config) -> Self {
+        Self::start_with(locations, &[], change)
+    }
+
+    /// With `more` certificates behind that one.
+    fn with_certificates(locations: &str, more: &[&Issued]) -> Self {
+        Self::start_with(locations, more, |config, _| config)
+    }
+
+    fn start_with(
+        locations: &str,
+        more: &[&Issued],
+        change: impl FnOnce(Config, &TempDir) -> Config,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let first = Issued::new(
             folder.path(),
@@ -45,7 +58,8 @@ impl Gateway {
             KeyKind::Ecdsa,
         );
         let nginx = Nginx::start(locations);
-        let config = Config::gateway(&[&nginx.origin()]).tls(&[&first]);
+        let config = Config::gateway(&[&nginx.origin()]);
+        let config = config.tls(&[&[&first], more].concat());
         let weir = Weir::serve(&change(config, &folder));
         Self {
             folder,

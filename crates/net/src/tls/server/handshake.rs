@@ -5,14 +5,17 @@ use crate::tls::stream::{HandshakeStop, TlsStream};
 use rustls::HandshakeKind;
 use rustls::server::UnbufferedServerConnection;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use weir_measure::{Counters, Metric, TlsHandshakeEnd};
+use weir_policy::connections::{HandshakeId, HandshakeLimits, HandshakePlaces};
+use weir_policy::destination::ClientNetwork;
 
 /// Bytes that a client may send for a handshake: a hello with the largest key share and an
 /// encrypted inner hello has 4 KiB.
@@ -24,7 +27,7 @@ pub struct HandshakeRules {
     /// Time for the whole.
     pub time: Duration,
     /// Handshakes under way at once, of a worker.
-    pub most: usize,
+    pub places: HandshakeLimits,
 }
 
 /// Why a connection has no TLS.
@@ -38,13 +41,10 @@ pub enum HandshakeFailure {
 }
 
 /// The handshakes under way of a worker.
-///
-/// When there are as many as are allowed, the oldest makes room for a new one: a client that is
-/// served takes a few round trips, and those that hold handshakes open are the oldest.
 #[derive(Debug, Default)]
 pub struct Handshakes {
-    under_way: RefCell<BTreeMap<u64, Rc<Place>>>,
-    next: Cell<u64>,
+    places: RefCell<HandshakePlaces>,
+    under_way: RefCell<HashMap<HandshakeId, Rc<Place>>>,
 }
 
 #[derive(Debug, Default)]
@@ -54,14 +54,14 @@ struct Place {
 }
 
 impl Handshakes {
-    /// Has the handshake of `client` with `server`.
+    /// Has the handshake with `server` of a client, whose address this is.
     ///
     /// # Errors
     ///
     /// It does not come about, within what `rules` permit.
     pub async fn accept(
         &self,
-        client: TcpStream,
+        client: (TcpStream, IpAddr),
         server: &TlsServer,
         rules: HandshakeRules,
         counters: &Counters,
@@ -73,7 +73,7 @@ impl Handshakes {
 
     async fn attempt(
         &self,
-        client: TcpStream,
+        (client, address): (TcpStream, IpAddr),
         server: &TlsServer,
         rules: HandshakeRules,
     ) -> (
@@ -85,7 +85,7 @@ impl Handshakes {
             return (TlsHandshakeEnd::Failed, Err(HandshakeFailure::Closed));
         };
         let stream = TlsStream::new(client, side);
-        let place = self.enter(rules.most);
+        let place = self.enter(ClientNetwork::of(address), rules.places);
         let mut read = 0;
         let handshake = poll_fn(|cx| {
             if place.poll_displaced(cx).is_ready() {
@@ -113,24 +113,24 @@ impl Handshakes {
         }
     }
 
-    /// One more is under way.
-    fn enter(&self, most: usize) -> PlaceGuard<'_> {
-        let number = self.next.get();
-        self.next.set(number + 1);
-        let place = Rc::new(Place::default());
+    /// One more is under way; others make room for it.
+    fn enter(&self, client: ClientNetwork, limits: HandshakeLimits) -> PlaceGuard<'_> {
+        let mut places = self.places.borrow_mut();
         let mut under_way = self.under_way.borrow_mut();
-        under_way.insert(number, Rc::clone(&place));
-        while under_way.len() > most.max(1) {
-            if let Some((_, oldest)) = under_way.pop_first() {
-                oldest.is_displaced.set(true);
-                if let Some(waker) = oldest.waker.take() {
+        let id = places.enter(client);
+        let place = Rc::new(Place::default());
+        under_way.insert(id, Rc::clone(&place));
+        while let Some(displaced) = places.displaced(client, limits) {
+            if let Some(displaced) = under_way.remove(&displaced) {
+                displaced.is_displaced.set(true);
+                if let Some(waker) = displaced.waker.take() {
                     waker.wake();
                 }
             }
         }
         PlaceGuard {
             all: self,
-            number,
+            id,
             place,
         }
     }
@@ -139,7 +139,7 @@ impl Handshakes {
 /// A handshake under way, until this is dropped.
 struct PlaceGuard<'h> {
     all: &'h Handshakes,
-    number: u64,
+    id: HandshakeId,
     place: Rc<Place>,
 }
 
@@ -156,7 +156,8 @@ impl PlaceGuard<'_> {
 
 impl Drop for PlaceGuard<'_> {
     fn drop(&mut self) {
-        self.all.under_way.borrow_mut().remove(&self.number);
+        self.all.places.borrow_mut().leave(self.id);
+        self.all.under_way.borrow_mut().remove(&self.id);
     }
 }
 
