@@ -87,9 +87,7 @@ pub fn go_probe() -> Result<PathBuf, Failure> {
 
 /// Where filters are built.
 fn place() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| "target".into());
-    root::directory().join(target).join("filters")
+    root::target().join("filters")
 }
 
 /// Where the sources of our own are.

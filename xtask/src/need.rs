@@ -24,6 +24,7 @@ const KNOWN: &[Need] = &[
     ("valgrind", "valgrind"),
     ("wrk", "wrk"),
     ("h2load", "nghttp2-client"),
+    ("nghttp", "nghttp2-client"),
     ("haproxy", "haproxy"),
     ("caddy", "caddy"),
     ("varnishd", "varnish"),

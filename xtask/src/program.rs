@@ -1,5 +1,7 @@
 //! Programs built from this repository.
 
+pub mod h2spec;
+
 use crate::failure::{During, Failure};
 use crate::{command, root};
 use std::process::Stdio;

@@ -9,6 +9,13 @@ pub fn directory() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
+/// The directory that programs are built in.
+#[must_use]
+pub fn target() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    directory().join(target.unwrap_or_else(|| "target".into()))
+}
+
 /// The `cargo` that started this program, so that all that it builds uses the same toolchain.
 #[must_use]
 pub fn cargo() -> std::process::Command {

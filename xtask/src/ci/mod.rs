@@ -21,14 +21,16 @@ use xtask::command::output;
 use xtask::failure::{During, Failure};
 use xtask::{filters, need, program, root};
 
-/// Programs without which a test cannot do its work: a real origin, a real client, what issues
+/// Programs without which a test cannot do its work: a real origin, real clients, what issues
 /// certificates and speaks TLS, an ICAP server and an ICAP client, a front end, what lists the
 /// members of a cluster, what reads metrics, the list of files for `tidy`, file systems that are
 /// full, broken or frozen, networks and mounts of the test's own, what runs the programs of
 /// `docs/`, terminals, package managers, and what reads man pages and completions.
-const PROGRAMS: [&str; 29] = [
+const PROGRAMS: [&str; 31] = [
     "nginx",
     "curl",
+    "nghttp",
+    "chromium",
     "openssl",
     "c-icap",
     "squid",

@@ -6,14 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::io::Read as _;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::time::Duration;
-use support::{Config, Metrics, Nginx, Weir, start_program};
-
-/// A browser that has never run here takes seconds to start.
-const BROWSER_LIMIT: Duration = Duration::from_secs(60);
+use support::{Chromium, Config, Metrics, Nginx, Weir};
 
 const LOCATIONS: &str = "
     add_header Cache-Control max-age=3600;
@@ -51,7 +44,8 @@ fn browser_loads_the_whole_page_and_its_parts_are_hits_the_second_time() {
     // what the browser asks for of its own accord ends here: its names are not resolved
     let weir = Weir::serve(&Config::forward().set("dns.servers", "[\"127.0.0.1:9\"]"));
     let show = || {
-        let shown = dump(&weir, &nginx.url("/page.html"));
+        let browser = Chromium::through(&format!("http://{}", weir.address()));
+        let shown = browser.page(&nginx.url("/page.html"));
         let expected = "<p id=\"text\">image 1, colour rgb(1, 2, 3)</p>";
         assert!(shown.contains(expected), "{shown}");
     };
@@ -69,46 +63,4 @@ fn browser_loads_the_whole_page_and_its_parts_are_hits_the_second_time() {
 
 fn stored(metrics: &Metrics) -> u64 {
     metrics.count("weir_stored_total")
-}
-
-/// The page as the browser has it when everything is loaded.
-fn dump(weir: &Weir, url: &str) -> String {
-    let profile = tempfile::tempdir().expect("a temporary folder");
-    let mut command = Command::new("chromium");
-    command
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--proxy-bypass-list=<-loopback>",
-            "--timeout=20000",
-        ])
-        .arg(format!("--proxy-server=http://{}", weir.address()))
-        .arg(format!("--user-data-dir={}", profile.path().display()))
-        .args(["--dump-dom", url])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    let mut child = start_program(&mut command, "chromium");
-    let mut stdout = child.stdout.take().expect("it is piped");
-    let (sender, shown) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut page = String::new();
-        let read = stdout.read_to_string(&mut page);
-        // no request waits any more: it was too late
-        let _ = sender.send(read.map(|_| page));
-    });
-    let shown = shown.recv_timeout(BROWSER_LIMIT);
-    if shown.is_err() {
-        let _ended_already = child.kill();
-    }
-    let status = child.wait().expect("it ends");
-    let page = shown.expect("the browser ends in time");
-    assert!(status.success(), "{status}");
-    page.expect("a page is UTF-8")
 }

@@ -12,6 +12,7 @@
 
 #[path = "../../../net/tests/support/certificates.rs"]
 mod certificates;
+mod chromium;
 mod config;
 mod content;
 mod curl;
@@ -29,6 +30,7 @@ mod tmux;
 mod weir;
 
 pub(crate) use certificates::{Issued, KeyKind};
+pub(crate) use chromium::Chromium;
 pub(crate) use config::Config;
 pub(crate) use content::content;
 pub(crate) use curl::Curl;

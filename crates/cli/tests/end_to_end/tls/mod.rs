@@ -2,6 +2,7 @@
 
 mod attacks;
 mod bad_input;
+mod browsers;
 mod certificates;
 mod forward_proxy;
 mod http2;

@@ -1,11 +1,13 @@
-//! HTTP/2 toward clients: curl and Node between Weir and nginx, and clients that send their own
-//! frames.
+//! HTTP/2 toward clients: curl, nghttp and Node between Weir and nginx, and clients that send their
+//! own frames.
 
 mod attacks;
+mod conformance;
 mod frames;
 mod isolation;
 mod limits;
 mod malformed;
+mod nghttp;
 mod transfers;
 
 use crate::support::{Config, Curl, Nginx, Weir};
