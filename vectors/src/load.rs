@@ -197,7 +197,8 @@ fn fill_answer(id: &str, number: usize, raw: RawAnswer) -> Result<Answer, String
         }
         fill_answer(id, number, *again).map(Box::new)
     });
-    if !(200..=599).contains(&raw.status) {
+    // behind a 101 there is no other response of HTTP
+    if raw.status != 101 && !(200..=599).contains(&raw.status) {
         return Err(format!("{} is no final status", raw.status));
     }
     Ok(Answer {

@@ -57,6 +57,7 @@ pub use fields::purge_message::{
     PurgeAnswer, PurgeMessage, PurgeOrder, PurgeOutcome, PurgeSequence, PurgedTarget,
     UNKNOWN_SESSION, split_purge_proof, write_purge_proof,
 };
+pub use fields::upgrade::switches_as_offered;
 pub use fields::via::contains_pseudonym;
 pub use method::Method;
 pub use proxy_status::{ProxyError, write_proxy_status};

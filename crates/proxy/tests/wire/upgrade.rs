@@ -136,3 +136,35 @@ fn response_101_is_sent_without_framing_fields() {
         client.expect("hi");
     });
 }
+
+#[test]
+fn switch_to_a_protocol_that_was_not_offered_becomes_502() {
+    Setup::each(|setup| {
+        for answer in [
+            "Upgrade: h2c\r\n",
+            "Upgrade: websocket, h2c\r\n",
+            "Upgrade: websocket\r\nUpgrade: tls/1.3\r\n",
+            "Upgrade: websocket/13\r\n",
+            "Upgrade:\r\n",
+            "",
+        ] {
+            let mut client = setup.proxy.client();
+            client.send(setup.head("GET", "/chat", "1.1", ASK));
+            let head = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n";
+            let (mut hop, _) = setup
+                .origin
+                .answer(format!("{head}{answer}\r\nfirst words"));
+            let response = client.read_response();
+            assert_eq!(response.status(), 502, "{answer:?}");
+            let why = response.head.field("proxy-status").unwrap_or_default();
+            assert!(why.contains("error=http_protocol_error"), "{why}");
+            hop.expect_end();
+            // the client's connection is one of HTTP still, and not a tunnel
+            client.send(setup.get("/next"));
+            let text = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext";
+            setup.origin.answer(text);
+            assert_eq!(client.read_response().text(), "next");
+        }
+        assert_eq!(setup.proxy.count(Metric::TunnelsOpened), 0);
+    });
+}

@@ -9,4 +9,5 @@ pub(crate) mod peer;
 pub(crate) mod preference;
 pub(crate) mod purge_message;
 pub(crate) mod structured;
+pub(crate) mod upgrade;
 pub(crate) mod via;

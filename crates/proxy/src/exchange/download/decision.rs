@@ -20,6 +20,7 @@ use weir_policy::fetch::RestRefusal;
 use weir_policy::{Command, Commands, Event};
 use weir_semantics::{
     EntityTag, Fits, ProxyError, ResponseFacts, Strength, Timestamp, line_named, parse_retry_after,
+    switches_as_offered,
 };
 use weir_store::StoredResponse;
 use weir_wire::{LineBuffer, ResponseHead};
@@ -35,6 +36,11 @@ impl Download<'_, '_> {
         if head.status == 101 {
             if !exchange.request.upgrade {
                 return Err(broken(&"it switches protocols without being asked to"));
+            }
+            if !switches_as_offered(&exchange.request.fields(), head.fields) {
+                return Err(broken(
+                    &"it switches to a protocol that the client does not offer",
+                ));
             }
             exchange.response_timer = None;
             return Ok(Step::Final(ResponseOutcome::Switched {
