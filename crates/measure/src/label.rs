@@ -4,6 +4,8 @@
 //! grow with what clients send. Where a decision has a word (RFC 9211 for verdicts), the same word
 //! stands here, in `Cache-Status` and in the access log.
 
+// whole because: one table of words, each beside its meaning
+
 /// A closed set of label values.
 pub trait Label: Copy + Sized + 'static {
     /// Every value, in the order of [`Label::index`].
@@ -538,7 +540,7 @@ labels! {
         Timeout = "timeout",
     }
 
-    /// Why a request waited for a next-hop connection: the words of the connection policy, and one
+    /// Why a request waited for a next-hop connection: the words of the connection policy, and two
     /// of the driver's own.
     WaitReason {
         /// A busy one was expected to come back sooner than a new one would be set up.
@@ -553,6 +555,9 @@ labels! {
         TotalMax = "total-max",
         /// The process was out of file descriptors.
         Descriptor = "descriptor",
+        /// Its client had as many requests under way to the next hop as connections were left for
+        /// others.
+        ClientShare = "client-share",
     }
 
     /// How a wait for a next-hop connection ended: the words of the connection policy.

@@ -23,10 +23,11 @@ impl Service for Relay {
     async fn serve(self: Rc<Self>, client: Accepted<HopKey>) {
         let (network, rules) = (self.0.network(), ConnectionRules::default());
         let destination = Destination::configured(HopKey::clone(&client.listener));
-        let Ok(permit) = tunnel::reserve(network, &rules, &destination) else {
+        let Ok(place) = tunnel::reserve(network, &rules, &destination) else {
             return;
         };
-        if let Ok(next_hop) = tunnel::open(&self.0, &rules, &destination, permit).await {
+        let opened = tunnel::open(&self.0, &rules, &destination, place).await;
+        if let Ok((next_hop, _counted)) = opened {
             let (from, to) = (&client.stream, next_hop.stream.tcp());
             tunnel::relay(from, to, &[], &[], IDLE_LIMIT, network.cut()).await;
         }

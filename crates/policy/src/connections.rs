@@ -2,7 +2,7 @@
 //! connection that is opened or closed.
 //!
 //! PROXIM (INFOCOM 1999) found that caching connections gains more than caching data; its default
-//! idle time-out towards servers is ours. Five decisions are made here:
+//! idle time-out towards servers is ours. Six decisions are made here:
 //!
 //! * *Which idle one is taken?* The newest ([`IdleConnections::check_out`]): it is the least likely
 //!   to have been closed by its next hop, its congestion window is the least likely to have been
@@ -11,6 +11,7 @@
 //! * *None is idle: open one, wait for a busy one, or both?* [`Hop::choose`], from measured set-up
 //!   and exchange times.
 //! * *How many may be open*, to one next hop and in all? The same, [`OpenRules`].
+//! * *How many may the requests of one client use?* [`ClientShares`].
 //! * *When is one closed?* Idle for too long, open for too long, or the oldest for room
 //!   ([`CloseReason`]).
 //! * *Is one opened before it is needed?* [`judge_preconnect`]; off by default.
@@ -22,6 +23,7 @@
 //! This module has no sockets: the driver carries out the commands, and calls
 //! [`IdleConnections::remove`] when a peer closes an idle one.
 
+mod client_shares;
 mod estimate;
 mod frame_budget;
 pub mod hand_off;
@@ -32,6 +34,7 @@ mod queue;
 mod reasons;
 pub mod retry;
 
+pub use client_shares::{ClientShares, HeldBackRequest, SHARED_FROM};
 pub use estimate::{Mean, WaitConfidence};
 pub use frame_budget::{Flood, FrameBudget, FrameKind};
 pub use handshake_places::{HandshakeId, HandshakeLimits, HandshakePlaces};

@@ -23,5 +23,7 @@ mod response_end;
 mod retry;
 #[path = "connections/reuse.rs"]
 mod reuse;
+#[path = "connections/shares.rs"]
+mod shares;
 #[path = "connections/wait.rs"]
 mod wait;

@@ -7,7 +7,9 @@ use super::next_hop_facts::NextHopFacts;
 use super::request_sender::RequestSender;
 use super::response_receiver::{self, ResponseReceiver};
 use crate::filter::ReceivedFilter;
-use crate::next_hops::{ConnectFailure, Connection, ConnectionRules, Destination, obtain};
+use crate::next_hops::{
+    ClientUse, ConnectFailure, Connection, ConnectionRules, Destination, obtain,
+};
 use crate::tunnel::NextHopEnd;
 use crate::workers::Worker;
 use std::any::Any;
@@ -24,6 +26,8 @@ pub struct NextHopStream {
     filter: Option<Box<ReceivedFilter>>,
     /// Dropped when it ends.
     held: Option<Box<dyn Any>>,
+    /// What it takes of its client's share of the connections.
+    _client_use: Option<ClientUse>,
 }
 
 enum Kind {
@@ -35,11 +39,12 @@ enum Kind {
 }
 
 impl NextHopStream {
-    /// A stream on a connection as [`obtain`] finds or opens one.
+    /// A stream on a connection as [`obtain`] finds or opens one, once the client has not its share
+    /// of connections to that next hop.
     ///
     /// # Errors
     ///
-    /// As [`obtain`].
+    /// As [`obtain`], or the client has its share of the connections.
     pub async fn open(
         worker: &Worker,
         rules: &Arc<ConnectionRules>,
@@ -50,8 +55,22 @@ impl NextHopStream {
         if let Some(double) = super::double::at(&destination.hop) {
             return Ok(Self::of(Kind::Double(double.open().owned())));
         }
+        let uses = worker.network().open_connections().uses();
+        let client_use = uses.begin(worker, rules, destination).await?;
         let connection = obtain(worker, rules, destination, fresh).await?;
-        Ok(Self::http1(connection))
+        Ok(Self {
+            _client_use: Some(client_use),
+            ..Self::http1(connection)
+        })
+    }
+
+    /// The stream of a tunnel.
+    #[must_use]
+    pub fn of_tunnel((connection, client_use): (Connection, ClientUse)) -> Self {
+        Self {
+            _client_use: Some(client_use),
+            ..Self::http1(connection)
+        }
     }
 
     /// The stream of a request on an HTTP/1.1 connection.
@@ -65,6 +84,7 @@ impl NextHopStream {
             kind,
             filter: None,
             held: None,
+            _client_use: None,
         }
     }
 

@@ -7,7 +7,7 @@ use crate::workers::Network;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use weir_policy::Now;
-use weir_policy::destination::{Denial, DenialReason};
+use weir_policy::destination::{ClientNetwork, Denial, DenialReason};
 use weir_policy::fetch::ReadAhead;
 use weir_semantics::ProxyError;
 
@@ -22,6 +22,9 @@ pub struct Destination {
     /// How far a response may be read ahead of its readers: the first receive window follows from
     /// it.
     pub read_ahead: ReadAhead,
+    /// The client that the request counts for, of which each has a share of the connections;
+    /// `None` if it has none, or is of another node.
+    pub client: Option<ClientNetwork>,
     /// Gets the results of connection attempts.
     pub observer: Option<Rc<dyn ConnectObserver>>,
 }
@@ -55,6 +58,7 @@ impl Destination {
             hop,
             guarded: false,
             read_ahead: ReadAhead::Unbounded,
+            client: None,
             observer: None,
         }
     }

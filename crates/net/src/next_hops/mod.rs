@@ -25,7 +25,7 @@ pub use failure::ConnectFailure;
 pub use hop_key::HopKey;
 pub(crate) use link::{ConnectionLink, LinkReads, LinkUse};
 pub use link::{LinkCounts, LinkMeter, Links, SaveSignal, SpentLink};
-pub use open_connections::{Limit, OpenConnections, Permit};
+pub use open_connections::{ClientUse, Limit, OpenConnections, Permit};
 pub use pool::check_in;
 pub use rules::ConnectionRules;
 pub use set_up::obtain;

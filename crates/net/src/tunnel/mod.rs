@@ -31,7 +31,7 @@ use tokio::time::Instant;
 
 use crate::next_hops::ConnectionLink;
 
-pub use open::{open, reserve};
+pub use open::{TunnelPlace, open, reserve};
 
 use carrier::Means;
 pub(crate) use end::End;

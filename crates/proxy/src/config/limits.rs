@@ -88,7 +88,11 @@ table! {
         /// files allows, with room left for next hops.
         clients_max: u32 = 0, from 0, to CONNECTIONS_MAX;
         /// Connections to one next hop at once, used or idle; more requests wait for
-        /// `next_hop_wait`.
+        /// `next_hop_wait`. A client (an address, or a /64 of IPv6; the one that a trusted proxy or
+        /// a balancer names) has as many requests under way to it as connections are left for
+        /// others: one client has half of them, two have a third each. With fewer than 16
+        /// connections there are no shares. What other nodes of a cluster request counts for no
+        /// client.
         connections_per_next_hop_max: u32 = 256, from 1, to CONNECTIONS_MAX;
         /// Connections to all next hops at once, used or idle.
         next_hop_connections_max: u32 = 4096, from 1, to CONNECTIONS_MAX;

@@ -71,14 +71,14 @@ async fn open(
     exchange.sent_to(next_hop);
     attempts::check_link(rules, destination)
         .map_err(|spent| NoTunnel::Failed(Failed::unsent(&spent), spent))?;
-    let permit = tunnel::reserve(worker.network(), rules, destination)
+    let place = tunnel::reserve(worker.network(), rules, destination)
         .map_err(|full| NoTunnel::Refused(Answer::open(503, full.into())))?;
-    let opened = tunnel::open(worker.net(), rules, destination, permit).await;
+    let opened = tunnel::open(worker.net(), rules, destination, place).await;
     let connection = opened.map_err(|failure| {
         let failed = Failed::NoConnection(failure.error);
         NoTunnel::Failed(failed, failure.into())
     })?;
-    let mut hop = NextHopStream::http1(connection);
+    let mut hop = NextHopStream::of_tunnel(connection);
     exchange.log.connected(&hop.facts());
     let timer = next_hop.connected(&mut hop);
     if let Some(proxy) = next_hop.proxy() {

@@ -8,7 +8,6 @@ pub(crate) mod route_request;
 use crate::config::{Direct, Mode};
 use crate::exchange::state::RequestState;
 use crate::request::answer::{Answer, AnswerReason};
-use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -148,6 +147,7 @@ impl NextHop {
                 hop: peer.hop().clone(),
                 guarded: false,
                 read_ahead: exchange.read_ahead(),
+                client: exchange.counted_client(),
                 observer: None,
             },
             of_route: None,
@@ -229,6 +229,7 @@ impl NextHop {
             hop: HopKey::new(host.as_str(), exchange.request.port),
             guarded: true,
             read_ahead: exchange.settings.read_ahead_of(None),
+            client: exchange.counted_client(),
             observer: None,
         };
         if let Some(ip) = host.ip() {
@@ -266,7 +267,7 @@ impl NextHop {
         }
         drop(routes);
         match choice {
-            Ok(choice) => Ok(Self::chosen(settings, worker, choice, HopTable::Routes)),
+            Ok(choice) => Ok(Self::chosen(exchange, choice, HopTable::Routes)),
             Err(none) => Err(Answer::open(
                 404,
                 AnswerReason::new(
@@ -291,10 +292,11 @@ impl NextHop {
             routes.begin(choice.hop);
         }
         drop(routes);
-        Some(Self::chosen(settings, worker, choice, HopTable::Routes))
+        Some(Self::chosen(exchange, choice, HopTable::Routes))
     }
 
-    fn chosen(settings: &Arc<Settings>, worker: &Worker, choice: Choice, table: HopTable) -> Self {
+    fn chosen(exchange: &RequestState, choice: Choice, table: HopTable) -> Self {
+        let (settings, worker) = (&exchange.settings, &exchange.worker);
         let proxy = match table {
             HopTable::Routes => {
                 let reason = route_request::label(choice.why);
@@ -311,6 +313,7 @@ impl NextHop {
                 hop: hop.key().clone(),
                 guarded: false,
                 read_ahead: settings.read_ahead_of(route),
+                client: exchange.counted_client(),
                 observer: Some(Rc::new(RouteHealth(hop.clone()))),
             },
             of_route: Some(OfRoute {
@@ -401,6 +404,7 @@ pub(crate) fn keep_ready(worker: &Worker) {
             guarded: false,
             // several routes may lead there; a transfer sets its own
             read_ahead: settings.read_ahead_of(None),
+            client: None,
             observer: Some(Rc::new(RouteHealth(RouteHop::new(
                 &settings,
                 worker,

@@ -20,7 +20,7 @@ use crate::modules::request_modules::RequestModules;
 use crate::request::answer::Answer;
 use crate::request::facts::Request;
 use crate::request::vary::{SelectingFields, forwarded_key};
-use crate::request::who_asked::WhoAsked;
+use crate::request::who_asked::{WhoAsked, counted_client};
 use crate::send::heads::{ServedForm, line_bytes};
 use crate::settings::Settings;
 use crate::settings::hooks::Hooks;
@@ -338,6 +338,19 @@ impl RequestState {
         let secret = self.worker.shared.store.secret();
         let target = self.request.target();
         WhoAsked::of(&self.settings, self.client.facts(), target, secret)
+    }
+
+    /// The client that has a share of the connections to its next hop; `None` if it is of no
+    /// client, or no client waits for what it brings.
+    pub(crate) fn counted_client(&self) -> Option<ClientNetwork> {
+        if self.is_unasked || self.is_for_store_alone() {
+            return None;
+        }
+        let fields = match self.settings.believes_proxies(self.request.mode) {
+            true => self.request.fields(),
+            false => Vec::new(),
+        };
+        counted_client(&self.settings, self.client.facts(), &fields)
     }
 
     /// What of it may be nominated by a response; `fields` are its own.

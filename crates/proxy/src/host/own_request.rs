@@ -91,6 +91,7 @@ impl JudgedRequest {
             hop: self.hop.clone(),
             guarded: true,
             read_ahead: settings.read_ahead_of(None),
+            client: None,
             observer: None,
         };
         if let Ok(ip) = self.hop.host.parse() {

@@ -3,6 +3,7 @@
 use crate::log::client::{ClientFacts, ForPeers};
 use crate::settings::Settings;
 use std::net::{IpAddr, SocketAddr};
+use weir_policy::destination::ClientNetwork;
 use weir_policy::forwarded::{ClientHop, ClientName, ForwardedRules, is_claim};
 use weir_policy::{Digest, KeyHasher, Secret};
 use weir_semantics::{FieldLine, Target};
@@ -16,6 +17,24 @@ pub(crate) struct WhoAsked<'a> {
     secret: &'a Secret,
 }
 
+/// The client that a request with these `fields` counts for where each has a share of something:
+/// the one that a trusted proxy names, or the one that sent it. `None` if it is of another node,
+/// the operator or a module.
+pub(crate) fn counted_client(
+    settings: &Settings,
+    client: ClientFacts<'_>,
+    fields: &[FieldLine<'_>],
+) -> Option<ClientNetwork> {
+    match Client::of(client) {
+        Client::At(address) => {
+            let rules = settings.forwarded(client.listener.mode);
+            let counted = rules.counted_client(address.ip(), fields);
+            Some(ClientNetwork::of(counted))
+        }
+        Client::Node | Client::None => None,
+    }
+}
+
 /// The client of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Client {
@@ -26,6 +45,17 @@ enum Client {
     None,
 }
 
+impl Client {
+    fn of(client: ClientFacts<'_>) -> Self {
+        let listener = client.listener;
+        match (listener.peers, &listener.name) {
+            (ForPeers::No, Some(_)) => Self::At(client.peer),
+            (ForPeers::No, None) => Self::None,
+            (ForPeers::Listener | ForPeers::Member, _) => Self::Node,
+        }
+    }
+}
+
 impl<'a> WhoAsked<'a> {
     pub(crate) fn of(
         settings: &'a Settings,
@@ -33,16 +63,9 @@ impl<'a> WhoAsked<'a> {
         target: Target<'a>,
         secret: &'a Secret,
     ) -> Self {
-        let listener = client.listener;
-        let rules = settings.forwarded(listener.mode);
-        let client = match (listener.peers, &listener.name) {
-            (ForPeers::No, Some(_)) => Client::At(client.peer),
-            (ForPeers::No, None) => Client::None,
-            (ForPeers::Listener | ForPeers::Member, _) => Client::Node,
-        };
         Self {
-            rules,
-            client,
+            rules: settings.forwarded(client.listener.mode),
+            client: Client::of(client),
             target,
             secret,
         }

@@ -6,8 +6,11 @@
 //! when a wait begins or ends, not when a connection is reused: one atomic number shows whether any
 //! request waits.
 
+mod client_uses;
 mod waiter;
 
+pub use client_uses::ClientUse;
+use client_uses::ClientUses;
 pub(super) use waiter::{Waiter, Waiting};
 
 use super::connection::IdleConnection;
@@ -35,6 +38,7 @@ pub struct OpenConnections {
     /// Waits that have begun so far.
     waits_begun: AtomicUsize,
     freed: Notify,
+    uses: Arc<ClientUses>,
 }
 
 #[derive(Debug, Default)]
@@ -307,6 +311,11 @@ impl OpenConnections {
     /// pool, where a request looks when it begins to wait, no request has missed it.
     pub(super) fn waits_begun(&self) -> usize {
         self.waits_begun.load(Ordering::SeqCst)
+    }
+
+    /// The requests under way, by client.
+    pub(crate) const fn uses(&self) -> &Arc<ClientUses> {
+        &self.uses
     }
 
     /// Connections open now.

@@ -108,7 +108,7 @@ impl NextHop {
             };
             let choice = hierarchy.choose(kind, worker.now(), target, tried, last_resort)?;
             let table = HopTable::Hierarchy(kind);
-            Some(Self::chosen(&exchange.settings, worker, choice, table))
+            Some(Self::chosen(exchange, choice, table))
         };
         if may_ask_sibling(exchange, hierarchy, tried) {
             check_known(exchange)?;

@@ -53,10 +53,16 @@ impl Frames {
 
     /// The same with these settings.
     pub(super) fn with_settings(address: SocketAddr, settings: &[(u16, u32)]) -> Self {
+        Self::behind(address, "", settings)
+    }
+
+    /// The same behind a balancer that sends this header.
+    pub(super) fn behind(address: SocketAddr, header: &str, settings: &[(u16, u32)]) -> Self {
         let stream = TcpStream::connect(address).expect("the listener accepts");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream.set_nodelay(true).expect("an option");
         let mut frames = Self(stream);
+        frames.write(header.as_bytes());
         frames.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
         let mut payload = Vec::new();
         for (setting, value) in settings {

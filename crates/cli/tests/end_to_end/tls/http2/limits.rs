@@ -149,3 +149,39 @@ fn frames_that_are_none_of_http2_end_the_connection() {
     assert_eq!(client.goaway(), Some(PROTOCOL_ERROR));
     clear.expect_others_are_served();
 }
+
+#[test]
+fn three_clients_that_stop_reading_leave_connections_to_others() {
+    let clear = Clear::with(|config| config.behind("[\"127.0.0.1\"]"));
+    clear.nginx.file("slow/large", &content(3, 1_000_000));
+    // no stream takes content, so that each keeps the connection that its response comes by
+    let client = |address: &str| {
+        let header = format!("PROXY TCP4 {address} 192.0.2.9 1000 80\r\n");
+        let closed = [(INITIAL_WINDOW_SIZE, 0)];
+        Frames::behind(clear.weir.address(), &header, &closed)
+    };
+    let mut hostile: Vec<Frames> = (1..=3)
+        .map(|number| {
+            let mut client = client(&format!("192.0.2.{number}"));
+            for stream in (1..=199).step_by(2) {
+                client.get(stream, &format!("/slow/large?{number}-{stream}"));
+            }
+            client
+        })
+        .collect();
+    // of the 300 requests at most 224 have connections: of 256, each takes half of what is left
+    let held_back = "weir_connection_waits_total{reason=\"client-share\"}";
+    clear
+        .weir
+        .until(held_back, |metrics| metrics.count(held_back) >= 76);
+    let mut other = client("192.0.2.4");
+    other.get(1, "/via");
+    let head = other.until(HEADERS);
+    assert_eq!((head.stream, head.payload[0]), (1, STATUS_200));
+    let open = clear.weir.metrics().count("weir_next_hop_connections_open");
+    assert!((192..=225).contains(&open), "{open}");
+    // and those that wait are answered, each in its time
+    for client in &mut hostile {
+        assert_eq!(client.until(HEADERS).kind, HEADERS);
+    }
+}
