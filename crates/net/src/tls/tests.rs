@@ -3,7 +3,7 @@ use super::server::{
     Certificate, CertificateError, HandshakeFailure, HandshakeRules, Handshakes, PemFile,
     TicketKeys, TlsServer, VersionMin,
 };
-use super::{TlsStream, provider};
+use super::{TlsStream, is_aes_128, provider};
 use crate::client::ClientSocket;
 use certificates::{Issued, KeyKind};
 use rustls::pki_types::pem::PemObject as _;
@@ -45,8 +45,8 @@ fn read(issued: &Issued, now_s: u64) -> Result<Certificate, CertificateError> {
     Certificate::from_pem(&read(&issued.chain), &read(&issued.key), now_s)
 }
 
-/// A server for `a.test`, and a client that trusts it.
-fn sides(folder: &TempDir) -> (TlsServer, Arc<ClientConfig>) {
+/// A server for `a.test`, and who is to be trusted for it.
+fn server(folder: &TempDir) -> (TlsServer, RootCertStore) {
     let issued = Issued::new(folder.path(), "a", &["a.test"], KeyKind::Ecdsa);
     let certificate = read(&issued, now_s()).expect("a good certificate");
     let tickets = TicketKeys::new(Duration::from_hours(1)).expect("random bytes");
@@ -59,6 +59,12 @@ fn sides(folder: &TempDir) -> (TlsServer, Arc<ClientConfig>) {
     let mut roots = RootCertStore::empty();
     let der = CertificateDer::from_pem_file(&issued.chain).expect("a certificate");
     roots.add(der).expect("an authority");
+    (server, roots)
+}
+
+/// A server for `a.test`, and a client that trusts it.
+fn sides(folder: &TempDir) -> (TlsServer, Arc<ClientConfig>) {
+    let (server, roots) = server(folder);
     let client = ClientConfig::builder_with_provider(provider());
     let client = client
         .with_safe_default_protocol_versions()
@@ -101,6 +107,35 @@ async fn accepted(server: &TlsServer, socket: TcpStream) -> TlsStream {
         .accept((socket, CLIENT), server, RULES, &counters)
         .await;
     accepted.expect("a handshake").0
+}
+
+#[tokio::test]
+async fn aes_128_is_chosen_whatever_the_client_prefers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (server, roots) = server(&folder);
+    let defaults = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let first = defaults.cipher_suites.iter();
+        let mut first = first.filter(|suite| suite.version() == version);
+        assert!(!is_aes_128(first.next().expect("a suite").suite()));
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&defaults));
+        let builder = builder.with_protocol_versions(&[version]);
+        let config = builder
+            .expect("a version")
+            .with_root_certificates(roots.clone())
+            .with_no_client_auth();
+        let config = Arc::new(config);
+        let (ours, client) = connection(move |socket| {
+            let mut stream = spoken(&config, socket);
+            stream.flush().expect("a handshake");
+            let suite = stream.conn.negotiated_cipher_suite();
+            suite.expect("one was chosen").suite()
+        })
+        .await;
+        let _stream = accepted(&server, ours).await;
+        let chosen = client.join().expect("no panic");
+        assert!(is_aes_128(chosen), "{chosen:?}");
+    }
 }
 
 #[tokio::test]

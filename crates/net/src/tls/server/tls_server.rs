@@ -127,6 +127,8 @@ impl TlsServer {
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(resolver));
         config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        // programs on OpenSSL put AES-256 first where they need not
+        config.ignore_client_order = true;
         // tickets alone: sessions that are kept here would need a bound of their own
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.ticketer = Arc::clone(&tickets.rotator);
