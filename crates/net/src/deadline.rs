@@ -4,6 +4,7 @@
 //! the limit later is one store. The timer is armed once; if it fires early, it is set again for
 //! the rest.
 
+use crate::workers::COARSE_FROM;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -24,6 +25,7 @@ pub enum Party {
 pub struct Deadline {
     at: Instant,
     waits_for: Option<Party>,
+    is_coarse: bool,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -34,8 +36,44 @@ impl Deadline {
         Self {
             at: Instant::now() + after,
             waits_for: None,
+            is_coarse: false,
             timer: None,
         }
+    }
+
+    /// A limit `after` `now`, on a wait for what may come at any time.
+    #[must_use]
+    pub fn at_rest(now: Instant, after: Duration) -> Self {
+        let mut deadline = Self {
+            at: now,
+            waits_for: None,
+            is_coarse: false,
+            timer: None,
+        };
+        deadline.rest(now, after);
+        deadline
+    }
+
+    /// Sets the limit to `after` `now`, on such a wait: if it is long, its end may be noticed by
+    /// the worker and needs no timer, see [`Self::coarse`].
+    pub fn rest(&mut self, now: Instant, after: Duration) {
+        self.set_at(now + after);
+        self.is_coarse = after >= COARSE_FROM;
+    }
+
+    /// The limit, if it is one that the worker may notice
+    /// ([`crate::workers::Worker::remember_sleeper`]). A timer from a wait before is given back
+    /// once it has fired.
+    pub fn coarse(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
+        if !self.is_coarse {
+            return None;
+        }
+        if let Some(timer) = &mut self.timer
+            && timer.as_mut().poll(cx).is_ready()
+        {
+            self.timer = None;
+        }
+        Some(self.at)
     }
 
     /// Sets the limit to `after` from now, earlier or later than it was.
@@ -47,6 +85,7 @@ impl Deadline {
     pub fn set_at(&mut self, at: Instant) {
         self.at = at;
         self.waits_for = None;
+        self.is_coarse = false;
         if let Some(timer) = &mut self.timer
             && timer.deadline() > self.at
         {

@@ -85,9 +85,14 @@ impl Mark {
 /// counted.
 const DISTINCT_MAX: usize = 64;
 
-/// The different peers of one connection, at most 64.
+/// The different peers of one connection, at most 64. Without any it is one word.
 #[derive(Debug, Default)]
-pub struct DistinctPeers(Vec<Mark>);
+pub struct DistinctPeers(Option<Box<Marks>>);
+
+#[derive(Debug, Default)]
+struct Marks {
+    known: Vec<Mark>,
+}
 
 impl DistinctPeers {
     /// Adds a next hop; whether it is a new one, and there was room to note it.
@@ -97,10 +102,11 @@ impl DistinctPeers {
 
     /// Whether this one was not there before, and is now.
     fn insert(&mut self, mark: Mark) -> bool {
-        if self.0.contains(&mark) || self.0.len() >= DISTINCT_MAX {
+        let Marks { known } = &mut **self.0.get_or_insert_default();
+        if known.contains(&mark) || known.len() >= DISTINCT_MAX {
             return false;
         }
-        self.0.push(mark);
+        known.push(mark);
         true
     }
 }

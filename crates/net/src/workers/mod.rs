@@ -4,6 +4,7 @@ mod clients;
 mod listener;
 mod network;
 mod shutdown;
+mod sleepers;
 mod worker;
 mod worker_pool;
 
@@ -11,5 +12,6 @@ pub use clients::{ClientPlace, DetachedWork, LastWork};
 pub use listener::Sockets;
 pub use network::{Network, NetworkSettings};
 pub use shutdown::Stage;
+pub use sleepers::{COARSE_FROM, SleeperPlace};
 pub use worker::{SCRATCH_BYTES, Worker};
 pub use worker_pool::{Accepted, OpenListener, Service, WorkerPool};

@@ -1,6 +1,7 @@
 //! One worker: a thread with its own runtime, counters, scratch memory and idle connections.
 
 use super::network::Network;
+use super::sleepers::{SleeperPlace, Sleepers};
 use crate::clock::Clock;
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::{Rc, Weak};
@@ -34,13 +35,6 @@ pub struct Worker {
     numbered: Cell<u64>,
 }
 
-/// Wakers of the connections that wait for a request.
-#[derive(Default)]
-struct Sleepers {
-    wakers: Vec<Option<Waker>>,
-    free: Vec<usize>,
-}
-
 impl Worker {
     /// Worker number `index`, from 0.
     pub(super) fn new(index: usize, network: Arc<Network>) -> Rc<Self> {
@@ -56,7 +50,7 @@ impl Worker {
             }),
             date: RefCell::new((Timestamp(i64::MIN), [b' '; 29])),
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
-            sleepers: RefCell::default(),
+            sleepers: RefCell::new(Sleepers::new()),
             numbered: Cell::new(0),
         })
     }
@@ -146,40 +140,31 @@ impl Worker {
     }
 
     /// Has `waker` woken when a drain begins and when a listener is closed, so that a connection
-    /// that waits for a request can be closed. The first call sets `place`; later ones with the
-    /// same place replace the waker. The place is the connection's until [`Self::forget_sleeper`].
-    pub fn remember_sleeper(&self, place: &mut Option<usize>, waker: &Waker) {
-        let mut sleepers = self.sleepers.borrow_mut();
-        if let Some(at) = *place {
-            if !sleepers.wakers[at]
-                .as_ref()
-                .is_some_and(|known| known.will_wake(waker))
-            {
-                sleepers.wakers[at] = Some(waker.clone());
-            }
-            return;
-        }
-        let at = sleepers.free.pop().unwrap_or(sleepers.wakers.len());
-        if at == sleepers.wakers.len() {
-            sleepers.wakers.push(None);
-        }
-        sleepers.wakers[at] = Some(waker.clone());
-        *place = Some(at);
+    /// that waits for a request can be closed, and once `until` has passed, for which there is no
+    /// timer. Says whether that has passed: up to a second late, never before. The place is the
+    /// connection's until [`Self::forget_sleeper`].
+    #[inline]
+    pub fn remember_sleeper(
+        &self,
+        place: &mut SleeperPlace,
+        waker: &Waker,
+        until: Option<tokio::time::Instant>,
+    ) -> bool {
+        self.sleepers.borrow_mut().remember(place, waker, until)
     }
 
     /// Gives back the place of a connection that ends, if it has one.
-    pub fn forget_sleeper(&self, place: Option<usize>) {
-        if let Some(at) = place {
-            let mut sleepers = self.sleepers.borrow_mut();
-            sleepers.wakers[at] = None;
-            sleepers.free.push(at);
-        }
+    pub fn forget_sleeper(&self, place: &mut SleeperPlace) {
+        self.sleepers.borrow_mut().forget(place);
     }
 
     /// Wakes every connection that waits for a request.
     pub(super) fn wake_sleepers(&self) {
-        for waker in self.sleepers.borrow().wakers.iter().flatten() {
-            waker.wake_by_ref();
-        }
+        self.sleepers.borrow().wake();
+    }
+
+    /// Wakes those that have waited for as long as they may. Called each second.
+    pub(super) fn tick_sleepers(&self) {
+        self.sleepers.borrow_mut().tick(tokio::time::Instant::now());
     }
 }

@@ -200,6 +200,7 @@ async fn work<S: Service>(
             Some(_) = listeners.join_next() => {}
             _ = tick.tick() => {
                 pool::sweep(&worker);
+                worker.tick_sleepers();
                 service.tick();
             }
         }

@@ -34,7 +34,7 @@ use weir_net::http::{ClientStream, Http1Client};
 use weir_net::next_hops;
 use weir_net::next_hops::DistinctPeers;
 use weir_net::workers::Accepted;
-use weir_net::workers::ClientPlace;
+use weir_net::workers::{ClientPlace, SleeperPlace};
 use weir_policy::route::ConnectionHops;
 use weir_wire::Arrival;
 
@@ -67,22 +67,32 @@ pub(crate) struct ClientConnection {
     hops: Option<Rc<RefCell<ConnectionHops>>>,
     /// The connection ends once `outgoing` is sent.
     closing: bool,
-    /// `unread` begins with a head that is not whole, and its time limit runs, since its first byte
-    /// was read.
-    head_began: Option<Instant>,
-    /// Decides when a head that is received in pieces is parsed again.
-    arrival: Arrival,
+    /// `unread` begins with a head that is not whole, and its time limit runs.
+    partial: Option<Box<PartialHead>>,
     /// Responses whose end the kernel has not accepted yet.
     unsent: Option<Box<UnsentResponses>>,
     /// Place among the connections that a drain wakes, and the end of a listener.
-    sleeper: Option<usize>,
+    sleeper: SleeperPlace,
     exchange: Option<Box<RequestState>>,
     /// Its login is being verified, for the request that `unread` begins with.
     login: Option<Box<oneshot::Receiver<()>>>,
     /// The head of the request that it may be handed over with.
-    head: Option<Box<[u8]>>,
+    head: Option<Box<ReadHead>>,
     /// What is known of it if it was handed over to this node.
     handed: Option<Rc<NodeConnection>>,
+}
+
+/// The text of a head.
+struct ReadHead {
+    bytes: Vec<u8>,
+}
+
+/// A head that is received in pieces.
+struct PartialHead {
+    /// When its first byte was read.
+    began: Instant,
+    /// Decides when it is parsed again.
+    arrival: Arrival,
 }
 
 /// A connection that is to be served.
@@ -135,7 +145,7 @@ pub(crate) fn serve(
         peer: accepted.peer,
         listener: accepted.listener,
         _place: accepted.place,
-        deadline: Deadline::new(idle),
+        deadline: Deadline::at_rest(Instant::now(), idle),
         number: worker.net().number(),
         worker,
         unread: accepted.unread,
@@ -144,10 +154,9 @@ pub(crate) fn serve(
         next_hops: Cell::default(),
         hops: None,
         closing: false,
-        head_began: None,
-        arrival: Arrival::new(),
+        partial: None,
         unsent: None,
-        sleeper: None,
+        sleeper: SleeperPlace::default(),
         exchange: None,
         login: None,
         head: None,
@@ -155,27 +164,11 @@ pub(crate) fn serve(
     };
     async move {
         loop {
-            match poll_fn(|cx| client.poll_turn(cx)).await {
-                Turn::Close => break,
-                Turn::Login(verified) => {
-                    // or not: what is known by then decides
-                    let _ = verified.await;
-                }
-                Turn::Exchange(mut exchange) => {
-                    if let Some(head) = client.head.take()
-                        && Box::pin(client.hand_over(&mut exchange, &head)).await
-                    {
-                        return;
-                    }
-                    if !Box::pin(client.answer(exchange)).await {
-                        break;
-                    }
-                    client.rest(Instant::now());
-                }
+            let turn = poll_fn(|cx| client.poll_turn(cx)).await;
+            // boxed, as an idle connection has none of it
+            if !Box::pin(client.take_turn(turn)).await {
+                break;
             }
-        }
-        if client.closing {
-            Box::pin(client.linger()).await;
         }
     }
 }
@@ -189,6 +182,34 @@ impl ClientConnection {
             connection: self.number,
             sequence: self.requests,
         }
+    }
+
+    /// Does what takes more than one pass; `false` if the connection is done.
+    async fn take_turn(&mut self, turn: Turn) -> bool {
+        let is_done = match turn {
+            Turn::Close => true,
+            Turn::Login(verified) => {
+                // or not: what is known by then decides
+                let _ = verified.await;
+                false
+            }
+            Turn::Exchange(mut exchange) => {
+                if let Some(head) = self.head.take()
+                    && self.hand_over(&mut exchange, &head.bytes).await
+                {
+                    return false;
+                }
+                let alive = Box::pin(self.answer(exchange)).await;
+                if alive {
+                    self.rest(Instant::now());
+                }
+                !alive
+            }
+        };
+        if is_done && self.closing {
+            Box::pin(self.linger()).await;
+        }
+        !is_done
     }
 
     /// Hands the connection over to the node that answers the request; `false` if it stays.
@@ -225,8 +246,8 @@ impl ClientConnection {
     fn rest(&mut self, now: Instant) {
         let settings = self.worker.settings();
         self.deadline
-            .set_at(now + settings.config.limits.client_idle.as_duration());
-        self.head_began = None;
+            .rest(now, settings.config.limits.client_idle.as_duration());
+        self.partial = None;
     }
 
     /// Serves what can be served at once; ready when that is over.
@@ -255,7 +276,7 @@ impl ClientConnection {
             if let Some(login) = self.login.take() {
                 return Poll::Ready(Turn::Login(login));
             }
-            if self.unread.is_empty() || self.head_began.is_some() {
+            if self.unread.is_empty() || self.partial.is_some() {
                 match self.poll_read_more(cx) {
                     Poll::Pending => return self.poll_idle(cx),
                     Poll::Ready(true) => {}
@@ -290,7 +311,8 @@ impl ClientConnection {
         } else {
             self.unread.extend_from_slice(bytes);
             let heads = worker.settings().heads;
-            if self.arrival.is_worth_reading(&self.unread, &heads) {
+            let partial = self.partial.as_mut();
+            if partial.is_none_or(|it| it.arrival.is_worth_reading(&self.unread, &heads)) {
                 let unread = std::mem::take(&mut self.unread);
                 self.consume(&unread, cx);
             }
@@ -318,7 +340,7 @@ impl ClientConnection {
                 worker: &worker,
                 settings: &settings,
                 client,
-                head_began: self.head_began.map(Instant::into_std),
+                head_began: self.partial.as_ref().map(|it| it.began.into_std()),
                 node: None,
                 user: None,
                 peer_seal: None,
@@ -328,14 +350,14 @@ impl ClientConnection {
                     rest = &rest[consumed..];
                     self.requests = self.requests.saturating_add(1);
                     self.closing = served.last().is_some_and(|last| !last.is_persistent);
-                    self.head_began = None;
+                    self.partial = None;
                 }
                 InputResult::Partial => {
                     partial = true;
                     break;
                 }
                 InputResult::Login(waiting) => {
-                    self.head_began = None;
+                    self.partial = None;
                     self.login = Some(waiting);
                     break;
                 }
@@ -389,23 +411,28 @@ impl ClientConnection {
         }
         let connection = (self.handed.as_deref(), self.requests == 0);
         if hand_off::is_tried(&self.worker.shared.hand_offs, settings, connection) {
-            self.head = Some(head.into());
+            let bytes = head.to_vec();
+            self.head = Some(Box::new(ReadHead { bytes }));
         }
         self.requests = self.requests.saturating_add(1);
-        self.head_began = None;
+        self.partial = None;
         self.exchange = Some(exchange);
     }
 
     /// `unread` begins with a head that is not whole: its time limit runs from its first byte on.
     fn begin_head(&mut self, settings: &Settings) {
-        if self.head_began.is_none() {
-            self.head_began = Some(Instant::now());
-            self.arrival = Arrival::new();
+        let partial = self.partial.get_or_insert_with(|| {
             self.deadline
                 .set(settings.config.limits.request_head.as_duration());
-        }
+            Box::new(PartialHead {
+                began: Instant::now(),
+                arrival: Arrival::new(),
+            })
+        });
         // counts as read up to here
-        let _ = self.arrival.is_worth_reading(&self.unread, &settings.heads);
+        let _ = partial
+            .arrival
+            .is_worth_reading(&self.unread, &settings.heads);
     }
 
     /// Reports that the kernel has accepted all of `outgoing`, or that the client has disconnected
@@ -463,10 +490,14 @@ impl ClientConnection {
             self.stream.announce_end();
             return Poll::Ready(Turn::Close);
         }
-        self.worker
-            .net()
-            .remember_sleeper(&mut self.sleeper, cx.waker());
-        ready!(self.deadline.poll_passed(cx));
+        let coarse = self.deadline.coarse(cx);
+        let net = self.worker.net();
+        let has_passed = net.remember_sleeper(&mut self.sleeper, cx.waker(), coarse);
+        match coarse {
+            Some(_) if !has_passed => return Poll::Pending,
+            Some(_) => {}
+            None => ready!(self.deadline.poll_passed(cx)),
+        }
         if !idle {
             let settings = self.worker.settings();
             let answer = Answer::closing(
@@ -526,7 +557,7 @@ impl Drop for ClientConnection {
     fn drop(&mut self) {
         // cut by the end of a drain
         self.report_unsent(true);
-        self.worker.net().forget_sleeper(self.sleeper);
+        self.worker.net().forget_sleeper(&mut self.sleeper);
     }
 }
 

@@ -31,7 +31,7 @@ use weir_net::http::{
     Http2Rules, Http2Stream,
 };
 use weir_net::next_hops::DistinctPeers;
-use weir_net::workers::{Accepted, ClientPlace, Stage};
+use weir_net::workers::{Accepted, ClientPlace, SleeperPlace, Stage};
 use weir_policy::connections::Flood;
 use weir_policy::route::ConnectionHops;
 
@@ -61,7 +61,7 @@ struct Http2Client {
     /// What was written of content when it was last looked at.
     left_bytes: u64,
     /// Place among the connections that a drain wakes.
-    sleeper: Option<usize>,
+    sleeper: SleeperPlace,
     /// Given back when all requests have ended.
     _place: ClientPlace,
 }
@@ -167,7 +167,7 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
         head: None,
         closing: None,
         left_bytes: 0,
-        sleeper: None,
+        sleeper: SleeperPlace::default(),
         _place: accepted.place,
         shared: Rc::new(StreamClient {
             number: worker.net().number(),
@@ -226,10 +226,11 @@ impl Http2Client {
     /// No request is under way: the limit runs.
     fn rest(&mut self) {
         let limits = &self.shared.worker.settings().config.limits;
-        self.deadline.set(match self.closing {
+        let limit = match self.closing {
             None => limits.client_idle.as_duration(),
             Some(_) => LINGER,
-        });
+        };
+        self.deadline.rest(Instant::now(), limit);
     }
 
     /// Begins a request. What is answered at once is sent as far as there is room, so that it has
@@ -292,7 +293,18 @@ impl Http2Client {
             self.close(Http2End::Drained);
             return Poll::Ready(false);
         }
-        worker.net().remember_sleeper(&mut self.sleeper, cx.waker());
+        let left_bytes = self.connection.left_bytes();
+        if self.left_bytes != left_bytes {
+            // the client still takes what was sent
+            self.left_bytes = left_bytes;
+            self.rest();
+        }
+        let coarse = match self.streams.is_empty() {
+            true => self.deadline.coarse(cx),
+            false => None,
+        };
+        let net = worker.net();
+        let has_passed = net.remember_sleeper(&mut self.sleeper, cx.waker(), coarse);
         if self.connection.is_in_head() && self.closing != Some(Http2End::Head) {
             let limit = worker.settings().config.limits.request_head.as_duration();
             let deadline = self.head.get_or_insert_with(|| Deadline::new(limit));
@@ -305,16 +317,14 @@ impl Http2Client {
         } else {
             self.head = None;
         }
-        let left_bytes = self.connection.left_bytes();
-        if self.left_bytes != left_bytes {
-            // the client still takes what was sent
-            self.left_bytes = left_bytes;
-            self.rest();
-        }
         if !self.streams.is_empty() {
             return Poll::Pending;
         }
-        ready!(self.deadline.poll_passed(cx));
+        match coarse {
+            Some(_) if !has_passed => return Poll::Pending,
+            Some(_) => {}
+            None => ready!(self.deadline.poll_passed(cx)),
+        }
         if self.closing.is_some() {
             return Poll::Ready(true);
         }
@@ -366,7 +376,8 @@ impl Http2Client {
 
 impl Drop for Http2Client {
     fn drop(&mut self) {
-        self.shared.worker.net().forget_sleeper(self.sleeper);
+        let net = self.shared.worker.net();
+        net.forget_sleeper(&mut self.sleeper);
     }
 }
 

@@ -6,21 +6,27 @@ use std::io;
 use std::task::{Context, Poll, ready};
 use weir_net::client::ClientSocket;
 
-/// Bytes waiting for the client.
+/// Bytes waiting for the client. While there are none it is one word of an idle connection.
 #[derive(Debug, Default)]
-pub(crate) struct Outgoing {
+pub(crate) struct Outgoing(Option<Box<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
     bytes: Vec<u8>,
     sent: usize,
 }
 
 impl Outgoing {
     pub(crate) fn is_empty(&self) -> bool {
-        self.sent == self.bytes.len()
+        self.0.is_none()
     }
 
     /// Adds bytes behind those that wait.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
+        if !bytes.is_empty() {
+            let waiting = self.0.get_or_insert_default();
+            waiting.bytes.extend_from_slice(bytes);
+        }
     }
 
     /// Writes until the kernel has accepted everything. Memory that is not needed any more is freed
@@ -30,11 +36,12 @@ impl Outgoing {
         stream: &mut ClientSocket,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        while !self.is_empty() {
-            let waiting = &self.bytes[self.sent..];
-            match ready!(stream.poll_write(cx, waiting))? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                written => self.sent += written,
+        if let Some(waiting) = &mut self.0 {
+            while let left @ [_, ..] = &waiting.bytes[waiting.sent..] {
+                match ready!(stream.poll_write(cx, left))? {
+                    0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                    written => waiting.sent += written,
+                }
             }
         }
         *self = Self::default();

@@ -108,3 +108,21 @@ impl Service for Worker {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The runtime has 104 bytes of its own in a task, and rounds up to a multiple of 128.
+    const TASK_BYTES: usize = 384 - 104;
+
+    const fn size_of_connection<F>(_: fn(AcceptedClient, Rc<Worker>) -> F) -> usize {
+        size_of::<Serving<F>>()
+    }
+
+    #[test]
+    fn task_of_an_idle_connection_has_384_bytes() {
+        let bytes = size_of_connection(http1);
+        assert!(bytes <= TASK_BYTES, "{bytes}");
+    }
+}
