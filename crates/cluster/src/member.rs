@@ -146,6 +146,7 @@ mod tests {
                 host: "10.0.0.1".into(),
                 port,
                 tls: None,
+                http2: false,
             },
             weight: Weight::ONE,
             state: NodeState::In,
@@ -192,6 +193,7 @@ mod tests {
                 host: host.into(),
                 port,
                 tls: None,
+                http2: false,
             });
             assert_eq!(found, expected, "{text}");
         };

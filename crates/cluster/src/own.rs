@@ -27,6 +27,7 @@ impl OwnNode {
             host: address.ip().to_string().into(),
             port: address.port(),
             tls: None,
+            http2: false,
         });
         Some(Member {
             name: self.name.clone()?,
@@ -111,6 +112,7 @@ mod tests {
                 host: host.into(),
                 port: if name == "c" { 4002 } else { 4001 },
                 tls: None,
+                http2: false,
             },
             weight: Weight::ONE,
             state: NodeState::In,

@@ -331,6 +331,8 @@ labels! {
         Waited = "waited",
         /// It was the first on one that was opened before it was needed.
         Ahead = "ahead",
+        /// It found one of HTTP/2 open, which carries many at once.
+        Shared = "shared",
     }
 
     /// Why a next-hop connection was opened: the words of the connection policy.
@@ -465,6 +467,28 @@ labels! {
         Small = "small",
         /// It has moved so often of late that it may not now.
         Often = "often",
+    }
+
+    /// Why a next-hop connection of HTTP/2 ended.
+    NextHopHttp2End {
+        /// It carried no request for as long as is allowed, or was open for that long.
+        Idle = "idle",
+        /// The next hop has announced the end (GOAWAY).
+        GoAway = "goaway",
+        /// The next hop has closed or broken it.
+        Closed = "closed",
+        /// The next hop does not speak HTTP/2.
+        Foreign = "foreign",
+        /// The next hop has broken the protocol.
+        Protocol = "protocol",
+        /// More streams were reset than requests account for.
+        Resets = "resets",
+        /// The next hop has sent more frames without response or content than are allowed.
+        Control = "control",
+        /// The next hop has opened windows more often than is allowed.
+        WindowUpdates = "window-updates",
+        /// It must not be used any more: settings have changed, or the process ends.
+        Dropped = "dropped",
     }
 
     /// Why a client connection of HTTP/2 ended.

@@ -43,9 +43,9 @@ pub use histogram::{
 pub use label::{
     Aborted, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome,
     Http2End, Http2Reset, Joined, Label, LoginOutcome, Lost, ModuleFault, ModuleRequestEnd,
-    NotStored, OpenReason, PeerRefusal, ProxyHeaderEnd, ReloadOutcome, RequestPhase, Reuse,
-    RouteChoice, RuleDeviation, Source, StatusClass, Supply, TlsHandshakeEnd, Unrecorded, Verdict,
-    WaitEnd, WaitReason,
+    NextHopHttp2End, NotStored, OpenReason, PeerRefusal, ProxyHeaderEnd, ReloadOutcome,
+    RequestPhase, Reuse, RouteChoice, RuleDeviation, Source, StatusClass, Supply, TlsHandshakeEnd,
+    Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 pub use merge::Merge;
 pub use metric::{Family, Kind, LabelSet, Metric, SLOTS};

@@ -7,9 +7,9 @@
 use crate::label::{
     Aborted, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome,
     Http2End, Http2Reset, Joined, Label, LoginOutcome, Lost, ModuleFault, ModuleRequestEnd,
-    NotStored, OpenReason, PeerRefusal, ProxyHeaderEnd, ReloadOutcome, RequestPhase, Reuse,
-    RouteChoice, RuleDeviation, StatusClass, Supply, TlsHandshakeEnd, Unrecorded, Verdict, WaitEnd,
-    WaitReason,
+    NextHopHttp2End, NotStored, OpenReason, PeerRefusal, ProxyHeaderEnd, ReloadOutcome,
+    RequestPhase, Reuse, RouteChoice, RuleDeviation, StatusClass, Supply, TlsHandshakeEnd,
+    Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -284,6 +284,9 @@ table! {
     ConnectionCacheIdle, Gauge, "weir_connection_cache_idle", "connections";
     /// Choices of a next hop among those of a route, by the reason.
     RouteChoices(reason: RouteChoice), Counter, "weir_route_choices_total", "choices";
+    /// Next-hop connections that HTTP/2 was spoken on, by why they ended.
+    NextHopHttp2Connections(end: NextHopHttp2End), Counter,
+        "weir_next_hop_http2_connections_total", "connections";
     /// Requests sent to next hops, repetitions and validations in the background included, tunnels
     /// not, by how each came to its connection.
     NextHopRequests(connection: Supply), Counter, "weir_next_hop_requests_total", "requests";

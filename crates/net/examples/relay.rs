@@ -57,6 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             host,
             port,
             tls: None,
+            http2: false,
         },
     )?;
     println!("{}", listener.address());

@@ -36,6 +36,7 @@ fn hop(address: SocketAddr) -> HopKey {
         host: address.ip().to_string().into(),
         port: address.port(),
         tls: None,
+        http2: false,
     }
 }
 

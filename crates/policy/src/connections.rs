@@ -16,6 +16,9 @@
 //!   ([`CloseReason`]).
 //! * *Is one opened before it is needed?* [`judge_preconnect`]; off by default.
 //!
+//! Connections of HTTP/2 carry many requests: [`MultiplexedHop`] has which one takes the next, and
+//! when it is closed.
+//!
 //! Of clients' connections, [`hand_off`] decides which ones another machine goes on with,
 //! [`HandshakePlaces`] whose TLS handshakes make room for others, and [`FrameBudget`] which ones of
 //! HTTP/2 end as they bring about work without requests.
@@ -29,6 +32,7 @@ mod frame_budget;
 pub mod hand_off;
 mod handshake_places;
 mod hop;
+mod multiplexed;
 mod preconnect;
 mod queue;
 mod reasons;
@@ -39,6 +43,7 @@ pub use estimate::{Mean, WaitConfidence};
 pub use frame_budget::{Flood, FrameBudget, FrameKind};
 pub use handshake_places::{HandshakeId, HandshakeLimits, HandshakePlaces};
 pub use hop::{Choice, ConnectionState, Demand, Hop, OpenRules, Room, WhenBusy};
+pub use multiplexed::{MultiplexedHop, StreamChoice, StreamRules};
 pub use preconnect::{NoPreconnect, PreconnectDemand, PreconnectRules, judge_preconnect};
 pub use queue::IdleQueue;
 pub use reasons::{OpenReason, WaitEnd, WaitReason};

@@ -107,6 +107,13 @@ impl Config {
         self
     }
 
+    /// Has the last route speak HTTP/2 to its next hops, or not.
+    pub(crate) fn route_http2(mut self, http2: bool) -> Self {
+        let route = self.routes.last_mut().expect("a route");
+        route.push_str(&format!("http2 = {http2}\n"));
+        self
+    }
+
     /// Adds a module; `options` are lines of its table in TOML.
     pub(crate) fn module(mut self, name: &str, kind: &str, options: &str) -> Self {
         self.modules.push(format!(

@@ -33,7 +33,7 @@ pub(crate) use certificates::{Issued, KeyKind};
 pub(crate) use chromium::Chromium;
 pub(crate) use config::Config;
 pub(crate) use content::content;
-pub(crate) use curl::Curl;
+pub(crate) use curl::{Curl, Fetched};
 pub(crate) use dnsmasq::Dnsmasq;
 pub(crate) use etcd::Etcd;
 pub(crate) use icap::{CIcap, Squid, VirusScanner, WeirIcap};

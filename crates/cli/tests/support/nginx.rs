@@ -38,6 +38,18 @@ impl Nginx {
         Self::start_on(" ssl", "", &format!("{tls}\n{locations}"))
     }
 
+    /// The same, which speaks HTTP/2, too.
+    pub(crate) fn start_tls_http2(issued: &Issued, locations: &str) -> Self {
+        let (chain, key) = (issued.chain.display(), issued.key.display());
+        let tls = format!("ssl_certificate {chain}; ssl_certificate_key {key};");
+        Self::start_on(" ssl http2", "", &format!("{tls}\n{locations}"))
+    }
+
+    /// Starts one that speaks HTTP/2 in clear and nothing else, with these `location` blocks.
+    pub(crate) fn start_http2(locations: &str) -> Self {
+        Self::start_on(" http2", "", locations)
+    }
+
     fn start_on(tls: &str, http: &str, locations: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join("www")).expect("a folder");

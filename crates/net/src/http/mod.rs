@@ -9,9 +9,9 @@
 //! response.
 //!
 //! Kinds are variants of an enum, so that calls are static. A stream of HTTP/1.1 borrows its
-//! connection, which carries one at a time; those of HTTP/2 share one (`http2`), toward clients
-//! alone. With the feature `multiplexed-double` there is a third kind, a test double whose windows
-//! and resets a test decides.
+//! connection, which carries one at a time; those of HTTP/2 share one (`http2`). With the feature
+//! `multiplexed-double` there is a third kind, a test double whose windows and resets a test
+//! decides.
 
 /// Calls a method of the kind that a half of a stream toward a next hop is of.
 macro_rules! of_kind {
@@ -21,6 +21,7 @@ macro_rules! of_kind {
     ($kinds:ident of $half:expr, $kind:ident => $call:expr) => {
         match $half {
             $kinds::Http1($kind) => $call,
+            $kinds::Http2($kind) => $call,
             #[cfg(feature = "multiplexed-double")]
             $kinds::Double($kind) => $call,
         }
@@ -62,6 +63,7 @@ pub use content_form::ContentForm;
 pub use disconnect::{Disconnect, DisconnectSource};
 pub use governor::Governor;
 pub use http1::write_connection;
+pub use http2::next_hop::{has_http2_connection, is_target_of_http2};
 pub use http2::{
     HTTP2_PREFACE, Http2Accepted, Http2Answer, Http2Connection, Http2Disconnect, Http2Form,
     Http2Notices, Http2Rules, Http2Stream,

@@ -3,6 +3,7 @@
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleExchange;
 use super::http1::Http1NextHop;
+use super::http2::next_hop::{self, Http2NextHop, Opened};
 use super::next_hop_facts::NextHopFacts;
 use super::request_sender::RequestSender;
 use super::response_receiver::{self, ResponseReceiver};
@@ -33,14 +34,19 @@ pub struct NextHopStream {
 enum Kind {
     /// On an HTTP/1.1 connection, which it has for itself.
     Http1(Box<Http1NextHop>),
+    /// On a stream of HTTP/2.
+    Http2(Box<Http2NextHop>),
     /// Of the test double.
     #[cfg(feature = "multiplexed-double")]
     Double(DoubleExchange),
 }
 
 impl NextHopStream {
-    /// A stream on a connection as [`obtain`] finds or opens one, once the client has not its share
-    /// of connections to that next hop.
+    /// A stream on a connection as [`obtain`] finds or opens one, or of HTTP/2 where the next hop
+    /// speaks that; with `fresh` for a request that is repeated.
+    ///
+    /// Behind a link, which counts by connection, HTTP/1.1 is spoken. It waits while the client has
+    /// its share of requests to that next hop.
     ///
     /// # Errors
     ///
@@ -55,8 +61,48 @@ impl NextHopStream {
         if let Some(double) = super::double::at(&destination.hop) {
             return Ok(Self::of(Kind::Double(double.open().owned())));
         }
+        if !destination.hop.http2 || rules.links.of(&destination.hop).is_some() {
+            return Self::open_http1(worker, rules, destination, fresh).await;
+        }
         let uses = worker.network().open_connections().uses();
         let client_use = uses.begin(worker, rules, destination).await?;
+        // boxed: it is to cost requests by HTTP/1.1 nothing
+        let opened = Box::pin(next_hop::open(worker, rules, destination, fresh)).await?;
+        let stream = match opened {
+            Opened::Http1(connection) => Self::http1(connection),
+            Opened::Http2(stream) => Self::of(Kind::Http2(stream)),
+        };
+        Ok(Self {
+            _client_use: Some(client_use),
+            ..stream
+        })
+    }
+
+    /// The same by HTTP/1.1, whatever else the next hop speaks: for a request that is to switch
+    /// protocols, or has a target that HTTP/2 does not have.
+    ///
+    /// # Errors
+    ///
+    /// As [`obtain`].
+    pub async fn open_http1(
+        worker: &Worker,
+        rules: &Arc<ConnectionRules>,
+        destination: &Destination,
+        fresh: bool,
+    ) -> Result<Self, ConnectFailure> {
+        let uses = worker.network().open_connections().uses();
+        let client_use = uses.begin(worker, rules, destination).await?;
+        let by_http1;
+        let destination = match destination.hop.http2 {
+            false => destination,
+            true => {
+                by_http1 = Destination {
+                    hop: destination.hop.clone().by_http1(),
+                    ..destination.clone()
+                };
+                &by_http1
+            }
+        };
         let connection = obtain(worker, rules, destination, fresh).await?;
         Ok(Self {
             _client_use: Some(client_use),
@@ -99,8 +145,38 @@ impl NextHopStream {
     pub fn facts(&self) -> NextHopFacts<'_> {
         match &self.kind {
             Kind::Http1(stream) => stream.facts(),
+            Kind::Http2(stream) => stream.facts(),
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(stream) => stream.facts(),
+        }
+    }
+
+    /// Whether the next hop has refused the request, or was not sent it: it has not acted upon it
+    /// and will not (RFC 9113 §8.7).
+    #[must_use]
+    pub fn is_unprocessed(&self) -> bool {
+        match &self.kind {
+            Kind::Http1(_) => false,
+            Kind::Http2(stream) => stream.is_unprocessed(),
+            #[cfg(feature = "multiplexed-double")]
+            Kind::Double(_) => false,
+        }
+    }
+
+    /// Whether HTTP/2 is spoken on it.
+    #[must_use]
+    pub const fn is_http2(&self) -> bool {
+        matches!(self.kind, Kind::Http2(_))
+    }
+
+    /// Whether it has its connection for itself: to stop its response is to close that.
+    #[must_use]
+    pub const fn has_own_connection(&self) -> bool {
+        match &self.kind {
+            Kind::Http1(_) => true,
+            Kind::Http2(_) => false,
+            #[cfg(feature = "multiplexed-double")]
+            Kind::Double(_) => false,
         }
     }
 
@@ -108,6 +184,7 @@ impl NextHopStream {
     pub fn count_request(&mut self, counters: &Counters, client: IpAddr) {
         match &mut self.kind {
             Kind::Http1(stream) => stream.count_request(counters, client),
+            Kind::Http2(stream) => stream.count_request(counters, client),
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(stream) => stream.count_request(counters, client),
         }
@@ -121,6 +198,14 @@ impl NextHopStream {
                 let response = response_receiver::Kind::Http1(response);
                 (
                     RequestSender::Http1(request),
+                    ResponseReceiver::new(response, &mut self.filter),
+                )
+            }
+            Kind::Http2(stream) => {
+                let (request, response) = stream.split();
+                let response = response_receiver::Kind::Http2(response);
+                (
+                    RequestSender::Http2(request),
                     ResponseReceiver::new(response, &mut self.filter),
                 )
             }
@@ -146,6 +231,7 @@ impl NextHopStream {
     pub fn release(self, worker: &Worker, offered_bytes_max: u64) -> bool {
         match self.kind {
             Kind::Http1(stream) => stream.release(worker, offered_bytes_max),
+            Kind::Http2(stream) => stream.release(),
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => true,
         }
@@ -155,6 +241,8 @@ impl NextHopStream {
     pub fn set_background(&mut self, is_background: bool) {
         match &mut self.kind {
             Kind::Http1(stream) => stream.set_background(is_background),
+            // it is over no link
+            Kind::Http2(_) => {}
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => {}
         }
@@ -165,6 +253,7 @@ impl NextHopStream {
     pub fn is_link_scarce(&self) -> bool {
         match &self.kind {
             Kind::Http1(stream) => stream.is_link_scarce(),
+            Kind::Http2(_) => false,
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => false,
         }
@@ -175,6 +264,7 @@ impl NextHopStream {
     pub fn set_range_of(&mut self, of: Digest) {
         match &mut self.kind {
             Kind::Http1(stream) => stream.set_range_of(of),
+            Kind::Http2(_) => {}
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => {}
         }
@@ -184,6 +274,7 @@ impl NextHopStream {
     pub fn release_unused(self, worker: &Worker) {
         match self.kind {
             Kind::Http1(stream) => stream.release_unused(worker),
+            Kind::Http2(_) => {}
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => {}
         }
@@ -194,6 +285,7 @@ impl NextHopStream {
     pub fn become_tunnel(&mut self) -> Vec<u8> {
         match &mut self.kind {
             Kind::Http1(stream) => stream.become_tunnel(),
+            Kind::Http2(_) => Vec::new(),
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => Vec::new(),
         }
@@ -203,6 +295,7 @@ impl NextHopStream {
     pub(super) fn tunnel_end(&mut self) -> Option<NextHopEnd<'_>> {
         match &mut self.kind {
             Kind::Http1(stream) => Some(stream.tunnel_end()),
+            Kind::Http2(_) => None,
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => None,
         }

@@ -3,6 +3,7 @@
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleExchange;
 use super::http1::Http1Request;
+use super::http2::next_hop::Http2Request;
 use crate::next_hops::SpentLink;
 use std::io;
 use std::task::{Context, Poll};
@@ -12,6 +13,8 @@ use weir_wire::BodyLength;
 pub enum RequestSender<'a> {
     /// On an HTTP/1.1 connection.
     Http1(Http1Request<'a>),
+    /// On a stream of HTTP/2.
+    Http2(Http2Request<'a>),
     /// Of the test double.
     #[cfg(feature = "multiplexed-double")]
     Double(DoubleExchange),

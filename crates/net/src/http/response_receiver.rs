@@ -3,6 +3,7 @@
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleExchange;
 use super::http1::Http1Reception;
+use super::http2::next_hop::Http2Reception;
 use super::received_content::{ContentCut, ContentEnd, ContentRead};
 use super::received_head::{AcceptedHead, ReceivedBytes};
 use crate::filter::ContentFilter;
@@ -22,6 +23,8 @@ pub struct ResponseReceiver<'a> {
 pub(super) enum Kind<'a> {
     /// On an HTTP/1.1 connection.
     Http1(Http1Reception<'a>),
+    /// On a stream of HTTP/2.
+    Http2(Http2Reception<'a>),
     /// Of the test double.
     #[cfg(feature = "multiplexed-double")]
     Double(DoubleExchange),

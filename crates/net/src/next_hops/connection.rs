@@ -70,6 +70,11 @@ impl Connection {
         self
     }
 
+    /// Whether HTTP/2 is spoken on it: it can then carry many requests.
+    pub(crate) fn is_http2(&self) -> bool {
+        self.hop.http2 && (self.hop.tls.is_none() || self.stream.has_chosen_http2())
+    }
+
     /// It is closed: what was received and is not read counts for its link.
     pub(crate) fn count_unread(&mut self) {
         self.count_moved();

@@ -88,7 +88,7 @@ impl Destination {
     }
 
     /// Whether the rules allow a connection to `address`.
-    pub(super) fn check_rules(
+    pub(crate) fn check_rules(
         &self,
         rules: &ConnectionRules,
         address: SocketAddr,

@@ -134,7 +134,7 @@ async fn secure(
     socket: TcpStream,
     until: Instant,
 ) -> Result<NextHopSocket, ConnectFailure> {
-    let done = handshake(client, socket, &hop.host, until).await;
+    let done = handshake(client, socket, (&hop.host, hop.http2), until).await;
     let (moved, result) = match done {
         Ok(stream) => {
             let client = Arc::clone(client);

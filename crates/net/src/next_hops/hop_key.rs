@@ -14,6 +14,9 @@ pub struct HopKey {
     pub port: u16,
     /// TLS, and whom the next hop's certificate must be from; `None`: in clear.
     pub tls: Option<Arc<Trust>>,
+    /// HTTP/2 may be spoken: by TLS if the next hop chooses it (ALPN); in clear without asking
+    /// (prior knowledge, RFC 9113 §3.3).
+    pub http2: bool,
 }
 
 impl HopKey {
@@ -26,6 +29,7 @@ impl HopKey {
             host: inner.unwrap_or(host).into(),
             port,
             tls: None,
+            http2: false,
         }
     }
 
@@ -34,6 +38,24 @@ impl HopKey {
     pub fn over_tls(self, trust: Trust) -> Self {
         Self {
             tls: Some(Arc::new(trust)),
+            ..self
+        }
+    }
+
+    /// The same next hop, spoken to by HTTP/2 where that is possible.
+    #[must_use]
+    pub fn by_http2(self) -> Self {
+        Self {
+            http2: true,
+            ..self
+        }
+    }
+
+    /// The same next hop, spoken to by HTTP/1.1.
+    #[must_use]
+    pub fn by_http1(self) -> Self {
+        Self {
+            http2: false,
             ..self
         }
     }

@@ -11,10 +11,9 @@ use super::connection::{Connection, IdleConnection};
 use super::destination::Destination;
 use super::hop_key::HopKey;
 use super::rules::ConnectionRules;
-use super::socket::NextHopSocket;
 use crate::workers::Worker;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_measure::{Metric, Reuse};
 use weir_policy::connections::{
     CheckIn, CloseReason, ConnectionId, HopId, IdleConnections, IdleLimits, Mean, PreconnectDemand,
@@ -249,7 +248,9 @@ fn own_first(worker: &Worker) -> impl Iterator<Item = usize> + use<> {
     (0..all).map(move |step| (own + step) % all)
 }
 
-/// The connection if nothing arrived on it while it was idle and its address is still allowed;
+/// The connection if nothing arrived on it while it was idle, its address is still allowed, and
+/// what it leads to has proved its name to those that are trusted now: a reload may have changed
+/// both;
 /// `moves` if it is registered with another worker's reactor.
 pub(super) fn usable(
     idle: IdleConnection,
@@ -258,7 +259,7 @@ pub(super) fn usable(
     moves: bool,
 ) -> Option<Connection> {
     let allowed = destination.check_rules(rules, idle.address).is_ok();
-    if !allowed || !is_trusted(&idle, rules) || !idle.stream.is_quiet() {
+    if !allowed || !idle.stream.is_trusted(&idle.hop, rules) || !idle.stream.is_quiet() {
         return None;
     }
     let stream = if moves {
@@ -275,19 +276,6 @@ pub(super) fn usable(
         uses: idle.uses,
         link: None,
     })
-}
-
-/// Whether what an idle connection leads to has proved its name to those that are trusted now: a
-/// reload may have changed them.
-fn is_trusted(idle: &IdleConnection, rules: &ConnectionRules) -> bool {
-    match (&idle.hop.tls, &idle.stream) {
-        (None, NextHopSocket::Clear(_)) => true,
-        (Some(trust), NextHopSocket::Tls(tls)) => {
-            let trusted = rules.tls.of(trust);
-            trusted.is_some_and(|client| Arc::ptr_eq(client, &tls.client))
-        }
-        (None, NextHopSocket::Tls(_)) | (Some(_), NextHopSocket::Clear(_)) => false,
-    }
 }
 
 /// Gives back a connection whose exchange is over and which can be used again: to the request that

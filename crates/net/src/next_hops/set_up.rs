@@ -48,7 +48,8 @@ pub async fn obtain(
         Some(connection) => connection,
         None => Box::pin(SetUp::new(worker, rules, destination, fresh).run()).await?,
     };
-    if rules.connections_ahead > 0 {
+    // one of HTTP/2 has room for the requests that come next
+    if rules.connections_ahead > 0 && !connection.is_http2() {
         advance::top_up(worker, rules, destination);
     }
     Ok(connection.over(&rules.links))

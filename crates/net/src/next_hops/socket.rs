@@ -1,9 +1,12 @@
 //! The connection to a next hop: TCP, in clear or under TLS.
 
+use super::hop_key::HopKey;
+use super::rules::ConnectionRules;
 use crate::tls::TlsClient;
 use crate::tls::client::NextHopTls;
 use crate::tunnel::End;
-use rustix::net::{RecvFlags, recv};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -43,12 +46,17 @@ impl NextHopSocket {
         }
     }
 
-    /// Whether it is open and has nothing to read; by system calls, as the reactor may not have
+    /// Whether it is open, and has nothing to read; of one that HTTP/2 was chosen on, whether it is
+    /// open: the next hop has the right to begin. By system calls, as the reactor may not have
     /// polled yet.
     pub(super) fn is_quiet(&self) -> bool {
         match self {
             Self::Clear(socket) => is_quiet(socket),
-            Self::Tls(tls) => tls.stream.is_quiet(),
+            Self::Tls(tls) => {
+                let stream = &tls.stream;
+                let has_begun = || self.has_chosen_http2() && stream.has_content();
+                stream.is_quiet() || (has_begun() && !stream.is_end_announced())
+            }
         }
     }
 
@@ -57,6 +65,78 @@ impl NextHopSocket {
         match self {
             Self::Clear(_) => true,
             Self::Tls(tls) => tls.stream.is_clean(),
+        }
+    }
+
+    /// Whether the next hop has chosen HTTP/2 in the handshake.
+    pub(crate) fn has_chosen_http2(&self) -> bool {
+        match self {
+            Self::Clear(_) => false,
+            Self::Tls(tls) => tls.stream.has_protocol(b"h2"),
+        }
+    }
+
+    /// Whether what it leads to has proved its name to those that `rules` trust.
+    pub(crate) fn is_trusted(&self, hop: &HopKey, rules: &ConnectionRules) -> bool {
+        match (&hop.tls, self) {
+            (None, Self::Clear(_)) => true,
+            (Some(trust), Self::Tls(tls)) => {
+                let trusted = rules.tls.of(trust);
+                trusted.is_some_and(|client| Arc::ptr_eq(client, &tls.client))
+            }
+            (None, Self::Tls(_)) | (Some(_), Self::Clear(_)) => false,
+        }
+    }
+
+    /// Reads once, 0 at the end; beside writes. For a connection whose frames are shared by many
+    /// requests.
+    pub(crate) fn poll_receive(
+        &self,
+        cx: &mut Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let socket = match self {
+            Self::Clear(socket) => socket,
+            Self::Tls(tls) => return tls.stream.poll_read(cx, into),
+        };
+        loop {
+            ready!(socket.poll_read_ready(cx))?;
+            match socket.try_read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return Poll::Ready(read),
+            }
+        }
+    }
+
+    /// Writes once; how many bytes were accepted. Those that were not are to be offered again
+    /// before any others.
+    pub(crate) fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let socket = match self {
+            Self::Clear(socket) => socket,
+            Self::Tls(tls) => return tls.stream.poll_write_vectored(cx, slices),
+        };
+        loop {
+            ready!(socket.poll_write_ready(cx))?;
+            match socket.try_write_vectored(slices) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                written => return Poll::Ready(written),
+            }
+        }
+    }
+
+    /// Says that nothing more follows, and closes the sending side.
+    pub(crate) fn poll_close(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Clear(socket) => match shutdown(socket, Shutdown::Write) {
+                // the other side has closed it before
+                Err(Errno::NOTCONN) => Poll::Ready(Ok(())),
+                closed => Poll::Ready(closed.map_err(Into::into)),
+            },
+            Self::Tls(tls) => tls.stream.poll_shutdown(cx),
         }
     }
 

@@ -48,6 +48,21 @@ impl Uses {
         }
     }
 
+    /// What is known of the connection itself, for a request that shares it.
+    pub(crate) fn of_connection(&self) -> Self {
+        Self {
+            opened: self.opened,
+            busy_since: self.busy_since,
+            worker: self.worker,
+            requests: self.requests,
+            number: self.number,
+            setup_us: self.setup_us,
+            in_advance: self.in_advance,
+            opener: None,
+            clients: DistinctPeers::default(),
+        }
+    }
+
     /// Counts a request that is sent on it for the client at `client`.
     pub fn serve(&mut self, counters: &Counters, client: IpAddr) {
         let mark = match client {
@@ -139,6 +154,7 @@ mod tests {
                 host: "127.0.0.1".into(),
                 port,
                 tls: None,
+                http2: false,
             })
         };
         let mut hops = DistinctPeers::default();

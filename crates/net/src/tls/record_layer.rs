@@ -18,6 +18,9 @@ pub(super) trait Side {
 
     /// Whether it has records of the protocol itself to send.
     fn has_records(&self) -> bool;
+
+    /// The protocol that the two sides have chosen.
+    fn protocol(&self) -> Option<&[u8]>;
 }
 
 impl Side for UnbufferedServerConnection {
@@ -32,6 +35,10 @@ impl Side for UnbufferedServerConnection {
 
     fn is_handshaking(&self) -> bool {
         (**self).is_handshaking()
+    }
+
+    fn protocol(&self) -> Option<&[u8]> {
+        self.alpn_protocol()
     }
 
     fn has_records(&self) -> bool {
@@ -51,6 +58,10 @@ impl Side for UnbufferedClientConnection {
 
     fn is_handshaking(&self) -> bool {
         (**self).is_handshaking()
+    }
+
+    fn protocol(&self) -> Option<&[u8]> {
+        self.alpn_protocol()
     }
 
     fn has_records(&self) -> bool {

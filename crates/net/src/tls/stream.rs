@@ -44,13 +44,6 @@ impl OnWire {
     }
 }
 
-impl TlsStream {
-    /// Whether it is the protocol of this name that the two sides have chosen (RFC 7301).
-    pub fn has_protocol(&self, name: &[u8]) -> bool {
-        self.with_side(|side| side.alpn_protocol() == Some(name))
-    }
-}
-
 #[expect(private_bounds, reason = "the sides are those that this crate has")]
 impl<S: Side> TlsStream<S> {
     /// A connection whose handshake is to begin.
@@ -68,6 +61,11 @@ impl<S: Side> TlsStream<S> {
     pub(super) fn start(&self) {
         // a failure is kept, and reported by the handshake
         let _ = self.layer.borrow_mut().receive(&mut [], &mut []);
+    }
+
+    /// Whether it is the protocol of this name that the two sides have chosen (RFC 7301).
+    pub fn has_protocol(&self, name: &[u8]) -> bool {
+        self.with_side(|side| side.protocol() == Some(name))
     }
 
     /// The same, whose socket is registered with the reactor of this thread.

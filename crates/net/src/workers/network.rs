@@ -60,6 +60,7 @@ pub struct Network {
     own: ArcSwap<OwnAddresses>,
     counters: Box<[Arc<Counters>]>,
     pools: Box<[IdlePool]>,
+    idle: IdleLimits,
     open: Arc<OpenConnections>,
     clients: ClientCounts,
     shutdown: Shutdown,
@@ -84,6 +85,7 @@ impl Network {
             pools: (0..workers)
                 .map(|_| IdlePool::new(settings.idle, workers))
                 .collect(),
+            idle: settings.idle,
             open: Arc::new(OpenConnections::default()),
             clients: ClientCounts::new(settings.clients_max),
             shutdown: Shutdown::new(workers),
@@ -139,6 +141,11 @@ impl Network {
     /// The number of open next-hop connections, and the requests that wait for one.
     pub fn open_connections(&self) -> &Arc<OpenConnections> {
         &self.open
+    }
+
+    /// How long next-hop connections may be idle and open.
+    pub(crate) const fn idle_limits(&self) -> &IdleLimits {
+        &self.idle
     }
 
     /// Next-hop connections that are idle now.

@@ -3,6 +3,7 @@
 use super::network::Network;
 use super::sleepers::{SleeperPlace, Sleepers};
 use crate::clock::Clock;
+use std::any::Any;
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub struct Worker {
     sleepers: RefCell<Sleepers>,
     /// Connections that were given a number.
     numbered: Cell<u64>,
+    /// What [`Self::kept`] has made.
+    kept: RefCell<Option<Rc<dyn Any>>>,
 }
 
 impl Worker {
@@ -52,6 +55,7 @@ impl Worker {
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             sleepers: RefCell::new(Sleepers::new()),
             numbered: Cell::new(0),
+            kept: RefCell::default(),
         })
     }
 
@@ -137,6 +141,17 @@ impl Worker {
         let before = self.numbered.get();
         self.numbered.set(before + 1);
         before * self.network.workers() as u64 + self.index as u64
+    }
+
+    /// What a module keeps for this worker, made when it is first asked for. There is one.
+    pub(crate) fn kept<T: Default + 'static>(&self) -> Rc<T> {
+        let mut kept = self.kept.borrow_mut();
+        let known = kept.as_ref().and_then(|it| Rc::clone(it).downcast().ok());
+        known.unwrap_or_else(|| {
+            let made = Rc::new(T::default());
+            *kept = Some(Rc::clone(&made) as Rc<dyn Any>);
+            made
+        })
     }
 
     /// Has `waker` woken when a drain begins and when a listener is closed, so that a connection

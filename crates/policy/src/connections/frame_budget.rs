@@ -1,5 +1,5 @@
-//! How many frames of HTTP/2 a client may have handled that carry no request and no content
-//! (RFC 9113 §10.5): each costs it a few bytes, and the receiver more.
+//! How many frames of HTTP/2 a client, or a next hop, may have handled that carry no request and no
+//! content (RFC 9113 §10.5): each costs it a few bytes, and the receiver more.
 //!
 //! Each kind has a bucket of its own. A client that empties one is an attacker or broken: its
 //! connection ends with `ENHANCE_YOUR_CALM`.
@@ -27,6 +27,14 @@ const WINDOW_UPDATES: Rate = Rate {
     each_s: 100,
 };
 
+/// Frames without content that a request to a next hop brings about: the head of its response, of
+/// interim ones and their CONTINUATION frames, trailers.
+const CONTROL_EACH: u32 = 8;
+
+/// Streams that are reset for a request to a next hop: by us, as its client has left, and by the
+/// next hop, as it has no use for the rest.
+const RESETS_EACH: u32 = 2;
+
 /// `WINDOW_UPDATE` frames that a request brings about, and that a DATA frame does which was sent:
 /// one for the stream and one for the connection, and as many for a client with a small window.
 const UPDATES_EACH: u32 = 4;
@@ -42,8 +50,10 @@ pub enum FrameKind {
     WindowUpdate,
     /// Of the client: HEADERS.
     Request,
-    /// To the client: DATA.
+    /// To the client, or a next hop: DATA.
     SentContent,
+    /// To a next hop: HEADERS.
+    SentRequest,
 }
 
 /// What there was too much of.
@@ -91,6 +101,12 @@ impl FrameBudget {
             }
             FrameKind::Request | FrameKind::SentContent => {
                 self.window_updates.give(UPDATES_EACH);
+                Ok(())
+            }
+            FrameKind::SentRequest => {
+                self.window_updates.give(UPDATES_EACH);
+                self.control.give(CONTROL_EACH);
+                self.resets.give(RESETS_EACH);
                 Ok(())
             }
         }
@@ -187,6 +203,18 @@ mod tests {
             assert_eq!(budget.note(Tick(0), FrameKind::Request), Ok(()));
         }
         assert_eq!(times(&mut budget, Tick(0), updates, 5000), 2000);
+    }
+
+    #[test]
+    fn next_hop_may_reset_what_is_requested_and_little_more() {
+        let mut budget = FrameBudget::new(Tick(0));
+        for _ in 0..100_000 {
+            assert_eq!(budget.note(Tick(0), FrameKind::SentRequest), Ok(()));
+            assert_eq!(times(&mut budget, Tick(0), FrameKind::Reset, 2), 2);
+            assert_eq!(times(&mut budget, Tick(0), FrameKind::Control, 8), 8);
+        }
+        assert_eq!(times(&mut budget, Tick(0), FrameKind::Reset, 1000), 200);
+        assert_eq!(times(&mut budget, Tick(0), FrameKind::Control, 5000), 1000);
     }
 
     #[test]

@@ -124,6 +124,8 @@ pub enum ConnectionState {
     Pooled,
     /// It is a tunnel, which no other request can use.
     Tunnel,
+    /// It carries many requests at once ([`super::MultiplexedHop`]): none waits until it is free.
+    Multiplexed,
 }
 
 /// The open connections to one next hop, and what they have taught.
@@ -229,6 +231,11 @@ impl Hop {
         self.leave(state);
     }
 
+    /// A pooled connection turned out to carry many requests. Its state is now `Multiplexed`.
+    pub fn became_multiplexed(&mut self, state: ConnectionState) {
+        self.leave(state);
+    }
+
     /// The connection is closed.
     pub fn closed(&mut self, state: ConnectionState) {
         self.leave(state);
@@ -241,7 +248,7 @@ impl Hop {
                 self.opening_unassigned = self.opening_unassigned.saturating_sub(1)
             }
             ConnectionState::Pooled => self.pooled = self.pooled.saturating_sub(1),
-            ConnectionState::Opening | ConnectionState::Tunnel => {}
+            ConnectionState::Opening | ConnectionState::Tunnel | ConnectionState::Multiplexed => {}
         }
     }
 

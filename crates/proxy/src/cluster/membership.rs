@@ -508,6 +508,7 @@ mod tests {
                 host: host.into(),
                 port: 4000 + u16::from(name.as_bytes()[0]),
                 tls: None,
+                http2: false,
             },
             weight: Weight::ONE,
             state: NodeState::In,

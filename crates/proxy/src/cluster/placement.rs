@@ -83,6 +83,7 @@ mod tests {
                 host: "127.0.0.1".into(),
                 port: 4000 + weight,
                 tls: None,
+                http2: false,
             },
             weight: Weight::new(weight).expect("a weight"),
             state,

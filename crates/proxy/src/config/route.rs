@@ -66,10 +66,18 @@ balancing::with_constants! {
         /// Whom next hops by TLS must have certificates from; absent: whom the system trusts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub tls: Option<NextHopTls>,
+        /// Whether HTTP/2 is spoken to the next hops; absent: to those by TLS that choose it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub http2: Option<bool>,
     }
 }
 
 impl Route {
+    /// Whether HTTP/2 may be spoken to this next hop of the route.
+    pub(crate) fn has_http2(&self, hop: &NextHopUrl) -> bool {
+        self.http2.unwrap_or(hop.tls)
+    }
+
     pub(super) fn settings() -> Vec<Setting> {
         let mut settings = vec![
             Setting::new::<HostPattern>(
@@ -105,6 +113,14 @@ impl Route {
         settings.extend(balancing::settings());
         settings.extend(probe::settings());
         settings.extend(next_hop_tls::settings());
+        settings.push(Setting::new::<bool>(
+            "route[].http2",
+            &[
+                "Whether HTTP/2 is spoken to the next hops; without it, to those of scheme https that choose it in the handshake (ALPN).",
+                "`false`: HTTP/1.1 alone. `true`: to those of scheme http, too, which must speak it from the first byte (prior knowledge).",
+                "Next hops behind a link, and requests that switch protocols (WebSocket), are spoken to by HTTP/1.1 in any case.",
+            ],
+        ));
         settings
     }
 }

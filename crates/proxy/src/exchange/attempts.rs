@@ -10,7 +10,7 @@ use crate::settings::hierarchy::ProxyOutcome;
 use crate::worker::core::Worker;
 use std::sync::Arc;
 use weir_measure::Metric;
-use weir_net::http::NextHopStream;
+use weir_net::http::{NextHopStream, is_target_of_http2};
 use weir_net::next_hops::{ConnectionRules, Destination};
 use weir_policy::connections::HopId;
 use weir_policy::now::Tick;
@@ -61,7 +61,9 @@ impl Attempts {
         let settings = Arc::clone(&exchange.settings);
         let mut attempts = HopAttempts::first(self.next_hop.route_hop());
         loop {
-            let opened = open(worker, &settings, &self.next_hop, self.is_retry).await;
+            let by_http1 = needs_http1(exchange);
+            let how = (self.is_retry, by_http1);
+            let opened = open(worker, &settings, &self.next_hop, how).await;
             let failure = match opened {
                 Ok(mut hop) => {
                     hop.set_background(exchange.is_for_store_alone());
@@ -74,6 +76,7 @@ impl Attempts {
                     {
                         hop.set_range_of(of);
                     }
+                    exchange.is_answered_by_http2 = hop.is_http2();
                     exchange.response_timer = self.next_hop.connected(&mut hop);
                     exchange.ask(&self.next_hop, &mut hop);
                     let (node, next_hop) = self.next_hop.choices();
@@ -235,6 +238,7 @@ impl Attempts {
                 BodySent::None
             },
             connection_was_reused: hop.facts().reused,
+            is_unprocessed: hop.is_unprocessed(),
             response_begun: false,
             is_retry: self.is_retry,
         };
@@ -387,7 +391,15 @@ pub(crate) fn fail_peer(worker: &Worker, peer: &PeerSource, failed: Failed, conn
     worker.counters().inc(why.metric());
 }
 
-/// A stream to `next_hop`; a sibling has its own time to accept a connection.
+/// Whether a request is to be sent by HTTP/1.1: it is to switch protocols, or HTTP/2 has no such
+/// target.
+fn needs_http1(exchange: &RequestState) -> bool {
+    let request = &exchange.request;
+    request.upgrade || !is_target_of_http2(request.path_and_query())
+}
+
+/// A stream to `next_hop`, by HTTP/1.1 if it must be; a sibling has its own time to accept a
+/// connection.
 ///
 /// # Errors
 ///
@@ -396,7 +408,7 @@ pub(crate) async fn open(
     worker: &Worker,
     settings: &Settings,
     next_hop: &NextHop,
-    fresh: bool,
+    (fresh, by_http1): (bool, bool),
 ) -> Result<NextHopStream, AnswerReason> {
     let destination = &next_hop.destination;
     let rules = match next_hop.peer() {
@@ -417,7 +429,12 @@ pub(crate) async fn open(
     };
     tokio::select! {
         biased;
-        opened = NextHopStream::open(worker.net(), rules, destination, fresh) => {
+        opened = async {
+            match by_http1 {
+                false => NextHopStream::open(worker.net(), rules, destination, fresh).await,
+                true => NextHopStream::open_http1(worker.net(), rules, destination, fresh).await,
+            }
+        } => {
             opened.map_err(AnswerReason::from)
         }
         limit = patience => Err(AnswerReason::new(

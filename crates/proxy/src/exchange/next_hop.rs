@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 use weir_measure::Metric;
-use weir_net::http::NextHopStream;
+use weir_net::http::{NextHopStream, has_http2_connection};
 use weir_net::next_hops::{self, ConnectObserver, ConnectOutcome, Destination, HopKey};
 use weir_policy::Now;
 use weir_policy::connections::HopId;
@@ -399,6 +399,10 @@ pub(crate) fn keep_ready(worker: &Worker) {
         return;
     }
     for (number, hop) in (0..).zip(&settings.hops) {
+        // one that is open has room for the requests that come next
+        if has_http2_connection(worker.net(), hop) {
+            continue;
+        }
         let destination = Destination {
             hop: hop.clone(),
             guarded: false,

@@ -158,6 +158,8 @@ pub(crate) struct RequestState {
     pub(crate) logged: Option<Box<Request>>,
     /// Measures when the next hop responds, if the policy of its route uses that.
     pub(crate) response_timer: Option<ResponseTimer>,
+    /// The last next hop is spoken to by HTTP/2.
+    pub(crate) is_answered_by_http2: bool,
     /// Which variant of stored responses it gets, if modules change them before they are stored.
     pub(crate) variant: Option<Variant>,
 }
@@ -202,6 +204,7 @@ impl RequestState {
             directives_sent: None,
             logged: None,
             response_timer: None,
+            is_answered_by_http2: false,
             variant: None,
         }
     }
@@ -283,6 +286,15 @@ impl RequestState {
         match self.client.is_http2() {
             true => self.settings.via_line_of_http2(),
             false => self.settings.via_line(self.request.version),
+        }
+    }
+
+    /// The field line for Via on the response, which says by what it was received: by a head of
+    /// this version, if it is not HTTP/2.
+    pub(crate) fn via_line_of_response(&self, version: weir_wire::Version) -> &[u8] {
+        match self.is_answered_by_http2 {
+            true => self.settings.via_line_of_http2(),
+            false => self.settings.via_line(version),
         }
     }
 

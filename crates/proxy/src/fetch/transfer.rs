@@ -4,7 +4,7 @@
 //! and sizes the kernel's buffer accordingly. When the last reader is detached, the policy decides
 //! whether it continues. Its content is in [`InFlightResponse`]. Its connection returns to the pool
 //! if the response was complete, and is closed otherwise: HTTP/1.1 has no other way to stop a
-//! response (RFC 9112 §9.3).
+//! response (RFC 9112 §9.3). A stream of HTTP/2 is reset, and its connection goes on.
 
 use crate::config::Mode;
 use crate::exchange::state::RequestState;
@@ -322,7 +322,12 @@ impl Fetch {
         let shared = &self.worker.shared;
         let free = shared.background.free(self.worker.now());
         let again = shared.popularity.again(self.in_flight.key());
-        let unread = self.in_flight.unread(self.id, again, free);
+        let mut unread = self.in_flight.unread(self.id, again, free);
+        // to stop a stream of HTTP/2 closes no connection
+        let closes_one = |hop: &NextHopStream| hop.has_own_connection();
+        if !self.hop.as_ref().is_none_or(closes_one) {
+            unread.new_connection_bytes = 0;
+        }
         match judge(&self.in_flight.abort, &unread) {
             // it would wait for ever
             AbortDecision::Continue(_) if shared.background.is_nothing() => {

@@ -69,6 +69,7 @@ pub(super) async fn run_at(
                         false => BodySent::Replayable,
                     },
                     connection_was_reused: reused,
+                    is_unprocessed: hop.is_unprocessed(),
                     response_begun: false,
                     is_retry,
                 };

@@ -114,6 +114,7 @@ impl Connection {
             host: "127.0.0.1".into(),
             port: address.port(),
             tls: None,
+            http2: false,
         };
         let double = DoubleNextHop::new(hop, address);
         double.enter();

@@ -13,9 +13,13 @@ const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// A next hop of a route.
 pub(crate) fn hop_key(route: &Route, url: &NextHopUrl) -> HopKey {
     let key = HopKey::new(url.host.as_str(), url.port);
-    match url.tls {
+    let key = match url.tls {
         false => key,
         true => key.over_tls(trust_of(route)),
+    };
+    match route.has_http2(url) {
+        false => key,
+        true => key.by_http2(),
     }
 }
 

@@ -19,15 +19,23 @@ impl FrameHead {
     pub(super) const DATA: u8 = 0;
     pub(super) const HEADERS: u8 = 1;
     pub(super) const RST_STREAM: u8 = 3;
+    pub(super) const SETTINGS: u8 = 4;
+    pub(super) const GOAWAY: u8 = 7;
     pub(super) const WINDOW_UPDATE: u8 = 8;
     pub(super) const CONTINUATION: u8 = 9;
 
     const END_STREAM: u8 = 1;
+    const ACK: u8 = 1;
     const END_HEADERS: u8 = 4;
 
     /// Whether it is the last of its stream, of DATA and HEADERS.
     pub(super) const fn ends_stream(self) -> bool {
         self.flags & Self::END_STREAM != 0
+    }
+
+    /// Whether it says that settings were taken.
+    pub(super) const fn acknowledges_settings(self) -> bool {
+        self.kind == Self::SETTINGS && self.flags & Self::ACK != 0
     }
 
     const fn is_of_head(self) -> bool {

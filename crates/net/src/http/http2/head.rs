@@ -158,13 +158,13 @@ fn write_cookies<'v>(values: impl Iterator<Item = &'v HeaderValue>, out: &mut Ve
     write::field(out, COOKIE.as_str(), &crumbs.join(&b"; "[..]));
 }
 
-fn has_outer_space(value: &HeaderValue) -> bool {
+pub(super) fn has_outer_space(value: &HeaderValue) -> bool {
     let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     is_space(value.as_bytes().first()) || is_space(value.as_bytes().last())
 }
 
 /// Whether a field is of an HTTP/1.1 connection (RFC 9113 §8.2.2); `name` is in lower case.
-fn is_of_connection(name: &str) -> bool {
+pub(super) fn is_of_connection(name: &str) -> bool {
     matches!(
         name,
         "connection" | "keep-alive" | "proxy-connection" | "te" | "transfer-encoding" | "upgrade"
@@ -226,7 +226,7 @@ pub(super) fn trailer_fields(section: &[u8]) -> Option<HeaderMap> {
 }
 
 /// The lines that are of no connection. They are parts of `text`.
-fn fields_of(text: &Bytes, lines: &[FieldLine<'_>]) -> Option<HeaderMap> {
+pub(super) fn fields_of(text: &Bytes, lines: &[FieldLine<'_>]) -> Option<HeaderMap> {
     let mut fields = HeaderMap::with_capacity(lines.len());
     for line in lines {
         let name = HeaderName::from_bytes(line.name.as_bytes()).ok()?;

@@ -1,5 +1,5 @@
-//! HTTP/2 toward clients (RFC 9113), by the crate `h2`: it has frames, HPACK, the states of streams
-//! and their windows.
+//! HTTP/2 (RFC 9113) toward clients, and [toward next hops](next_hop), by the crate `h2`: it has
+//! frames, HPACK, the states of streams and their windows.
 //!
 //! ```text
 //! Http2Connection   drives `h2` over a ClientSocket, and gives a head and an Http2Stream for each
@@ -23,6 +23,7 @@ mod connection;
 mod content;
 mod frame_reader;
 mod head;
+pub(super) mod next_hop;
 mod piece;
 mod response;
 mod shared;

@@ -27,7 +27,7 @@ pub struct Links {
 impl Links {
     /// Puts a next hop behind a link.
     pub fn put(&mut self, hop: HopKey, link: Arc<LinkMeter>) {
-        self.named.insert(hop, link);
+        self.named.insert(hop.by_http1(), link);
     }
 
     /// Puts all other next hops behind a link.
@@ -52,6 +52,10 @@ impl Links {
         if self.named.is_empty() {
             return self.others.as_ref();
         }
-        self.named.get(hop).or(self.others.as_ref())
+        let named = match hop.http2 {
+            false => self.named.get(hop),
+            true => self.named.get(&hop.clone().by_http1()),
+        };
+        named.or(self.others.as_ref())
     }
 }

@@ -362,6 +362,15 @@ impl Permit {
             .change(&self.hop, |entry| entry.hop.opened(place, set_up_ms));
     }
 
+    /// The connection carries many requests at once: none of them waits until it becomes free.
+    pub(crate) fn becomes_multiplexed(&mut self) {
+        let place = std::mem::replace(&mut self.place, ConnectionState::Multiplexed);
+        self.open.lock().change(&self.hop, |entry| {
+            entry.hop.became_multiplexed(place);
+            entry.wake_if_in_vain();
+        });
+    }
+
     /// The connection becomes a tunnel: it will not become free for another request.
     ///
     /// It may be said twice.

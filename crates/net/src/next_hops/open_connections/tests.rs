@@ -22,6 +22,7 @@ fn one_busy() -> (Arc<OpenConnections>, HopKey, OpenRules, Permit) {
         host: "a.example".into(),
         port: 80,
         tls: None,
+        http2: false,
     };
     let rules = OpenRules {
         per_hop_max: 2,

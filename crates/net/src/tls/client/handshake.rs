@@ -3,9 +3,9 @@
 use super::NextHopTls;
 use super::tls_client::TlsClient;
 use crate::tls::stream::HandshakeStop;
-use rustls::Error;
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
+use rustls::{AlertDescription, Error};
 use std::future::poll_fn;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
@@ -27,7 +27,8 @@ pub(crate) struct TlsFailure {
 }
 
 /// Has the handshake with what `socket` is connected to, which must prove that it is `host`: a name
-/// or an address, without brackets; it is to be complete by `until`.
+/// or an address, without brackets; it is to be complete by `until`. HTTP/2 is offered if it
+/// `offers_http2`.
 ///
 /// # Errors
 ///
@@ -35,7 +36,7 @@ pub(crate) struct TlsFailure {
 pub(crate) async fn handshake(
     client: &TlsClient,
     socket: TcpStream,
-    host: &str,
+    (host, offers_http2): (&str, bool),
     until: Instant,
 ) -> Result<NextHopTls, TlsFailure> {
     let failed = |error, text| TlsFailure {
@@ -47,7 +48,7 @@ pub(crate) async fn handshake(
         let text = "no certificate can be for such a name".to_owned();
         return Err(failed(ProxyError::TlsCertificateError, text));
     };
-    let side = UnbufferedClientConnection::new(client.config().clone(), name);
+    let side = UnbufferedClientConnection::new(client.config(offers_http2).clone(), name);
     let side = side.map_err(|error| failed(ProxyError::TlsProtocolError, error.to_string()))?;
     let stream = NextHopTls::new(socket, side);
     stream.start();
@@ -86,6 +87,10 @@ fn reason(stop: &HandshakeStop) -> (ProxyError, String) {
             Error::InvalidCertificate(_) | Error::NoCertificatesPresented => (
                 ProxyError::TlsCertificateError,
                 format!("its certificate is refused: {error}"),
+            ),
+            Error::AlertReceived(AlertDescription::NoApplicationProtocol) => (
+                ProxyError::TlsAlertReceived,
+                "it speaks none of the protocols that were offered (ALPN)".to_owned(),
             ),
             Error::AlertReceived(alert) => (
                 ProxyError::TlsAlertReceived,

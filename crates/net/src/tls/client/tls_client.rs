@@ -17,10 +17,15 @@ const SESSION_HOSTS_MAX: usize = 256;
 /// The name of HTTP/1.1 where the protocol is chosen by the handshake (RFC 7301).
 const HTTP1: &[u8] = b"http/1.1";
 
+/// That of HTTP/2 (RFC 9113 §3.2).
+const HTTP2: &[u8] = b"h2";
+
 /// What the connections with one trust share. It does not change.
 #[derive(Debug)]
 pub struct TlsClient {
     config: Arc<ClientConfig>,
+    /// The same where HTTP/2 may be spoken, too. They share sessions.
+    http2_config: Arc<ClientConfig>,
     /// None: certificates are not verified.
     authorities: Option<Authorities>,
 }
@@ -55,14 +60,21 @@ impl TlsClient {
         .with_no_client_auth();
         config.alpn_protocols = vec![HTTP1.to_vec()];
         config.resumption = Resumption::in_memory_sessions(SESSION_HOSTS_MAX);
+        let mut http2_config = config.clone();
+        http2_config.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
         Self {
             config: Arc::new(config),
+            http2_config: Arc::new(http2_config),
             authorities,
         }
     }
 
-    pub(super) const fn config(&self) -> &Arc<ClientConfig> {
-        &self.config
+    /// What a connection is opened with; HTTP/2 is offered on it if it `offers_http2`.
+    pub(super) const fn config(&self, offers_http2: bool) -> &Arc<ClientConfig> {
+        match offers_http2 {
+            true => &self.http2_config,
+            false => &self.config,
+        }
     }
 
     /// Whether it trusts whom `authorities` say.

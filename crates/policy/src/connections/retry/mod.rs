@@ -25,6 +25,10 @@ pub struct FailedAttempt {
     pub body: BodySent,
     /// The connection had carried an exchange before: it may have closed for being idle.
     pub connection_was_reused: bool,
+    /// The next hop has said that it has not acted upon the request, and will not: it has refused
+    /// its stream (RFC 9113 §8.7), or the request was not sent. Such a one is safe to be sent
+    /// again, whatever its method, and the connection need not be an old one.
+    pub is_unprocessed: bool,
     /// At least one byte of a response has arrived, an interim one included.
     pub response_begun: bool,
     /// This attempt was itself a repetition.
@@ -74,13 +78,13 @@ impl fmt::Display for NoRetry {
 /// # Errors
 /// The first reason against it, in the order of [`NoRetry`].
 pub fn may_retry(attempt: &FailedAttempt) -> Result<(), NoRetry> {
-    if !attempt.connection_was_reused {
+    if !attempt.connection_was_reused && !attempt.is_unprocessed {
         Err(NoRetry::ConnectionWasNew)
     } else if attempt.response_begun {
         Err(NoRetry::ResponseBegun)
     } else if attempt.is_retry {
         Err(NoRetry::RepeatedBefore)
-    } else if !attempt.method.is_idempotent() {
+    } else if !attempt.method.is_idempotent() && !attempt.is_unprocessed {
         Err(NoRetry::MethodNotIdempotent)
     } else if attempt.body == BodySent::Consumed {
         Err(NoRetry::BodyConsumed)
@@ -97,6 +101,7 @@ mod tests {
         method: Method::Get,
         body: BodySent::None,
         connection_was_reused: true,
+        is_unprocessed: false,
         response_begun: false,
         is_retry: false,
     };
@@ -151,6 +156,27 @@ mod tests {
         let gone = FailedAttempt {
             body: BodySent::Consumed,
             ..IDLE_RACE
+        };
+        check(gone, Err(NoRetry::BodyConsumed));
+    }
+
+    #[test]
+    fn request_that_was_refused_is_sent_again_once_whatever_its_method() {
+        let refused = FailedAttempt {
+            method: Method::Post,
+            connection_was_reused: false,
+            is_unprocessed: true,
+            ..IDLE_RACE
+        };
+        check(refused, Ok(()));
+        let again = FailedAttempt {
+            is_retry: true,
+            ..refused
+        };
+        check(again, Err(NoRetry::RepeatedBefore));
+        let gone = FailedAttempt {
+            body: BodySent::Consumed,
+            ..refused
         };
         check(gone, Err(NoRetry::BodyConsumed));
     }

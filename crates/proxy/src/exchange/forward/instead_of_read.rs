@@ -63,7 +63,7 @@ async fn ask(
             attempts::fail_peer(&worker, peer, failed, connected);
         }
     };
-    let mut hop = match attempts::open(&worker, &settings, next_hop, false).await {
+    let mut hop = match attempts::open(&worker, &settings, next_hop, (false, false)).await {
         Ok(hop) => hop,
         Err(failure) => {
             fail(Failed::NoConnection(failure.error));

@@ -30,7 +30,7 @@ pub(crate) fn response_head(
     });
     tag.write(&mut out);
     write_date_if_missing(head.fields, &exchange.worker.date(), &mut out);
-    out.extend_from_slice(exchange.settings.via_line(head.version));
+    out.extend_from_slice(exchange.via_line_of_response(head.version));
     words::write_cache_status(&exchange.settings, exchange.tx.verdict(), &mut out);
     out
 }
@@ -84,7 +84,7 @@ pub(crate) fn stored_head(
         _ => false,
     });
     write_date_if_missing(head.fields, date, &mut out);
-    out.extend_from_slice(exchange.settings.via_line(head.version));
+    out.extend_from_slice(exchange.via_line_of_response(head.version));
     out
 }
 

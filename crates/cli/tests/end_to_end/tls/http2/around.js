@@ -1,9 +1,11 @@
 // An origin and a client of HTTP/2: interim responses, trailers both ways, awaited content, crumbs of
-// cookies. Prints `ready` and the port of the origin; reads the port of the gateway.
+// cookies. Prints `ready` and the port of the origin, which speaks HTTP/2 in clear if the argument is
+// `http2`; reads the port of the gateway.
 const http = require('node:http');
 const http2 = require('node:http2');
 
-const origin = http.createServer((request, response) => {
+const byHttp2 = process.argv[1] === 'http2';
+const origin = (byHttp2 ? http2 : http).createServer((request, response) => {
   if (request.method === 'POST') {
     let bytes = 0;
     request.on('data', (data) => { bytes += data.length; });
@@ -53,6 +55,8 @@ async function run(port) {
   console.log(await received(session));
   console.log(await sent(session));
   session.close();
+  // the gateway keeps its connection
+  if (byHttp2) process.exit(0);
   origin.close();
 }
 

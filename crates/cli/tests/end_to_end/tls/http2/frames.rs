@@ -1,8 +1,8 @@
-//! A client of HTTP/2 that sends the frames that it is given (RFC 9113 §4, RFC 7541).
+//! A client of HTTP/2, or a server, that sends the frames that it is given (RFC 9113 §4, RFC 7541).
 
 use crate::support::PATIENCE;
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 
 pub(super) const DATA: u8 = 0;
 pub(super) const HEADERS: u8 = 1;
@@ -19,9 +19,12 @@ pub(super) const END_HEADERS: u8 = 4;
 /// Codes of errors (RFC 9113 §7).
 pub(super) const PROTOCOL_ERROR: u32 = 1;
 pub(super) const REFUSED_STREAM: u32 = 7;
+pub(super) const CANCEL: u32 = 8;
 pub(super) const ENHANCE_YOUR_CALM: u32 = 11;
+pub(super) const HTTP_1_1_REQUIRED: u32 = 13;
 
-/// A setting (RFC 9113 §6.5.2).
+/// Settings (RFC 9113 §6.5.2).
+pub(super) const MAX_CONCURRENT_STREAMS: u16 = 3;
 pub(super) const INITIAL_WINDOW_SIZE: u16 = 4;
 
 /// One connection.
@@ -64,13 +67,30 @@ impl Frames {
         let mut frames = Self(stream);
         frames.write(header.as_bytes());
         frames.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        frames.settings(settings);
+        frames
+    }
+
+    /// Accepts a client, and sends the settings of a server.
+    pub(super) fn accept(listener: &TcpListener, settings: &[(u16, u32)]) -> Self {
+        let (stream, _) = listener.accept().expect("a client");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_nodelay(true).expect("an option");
+        let mut frames = Self(stream);
+        let mut preface = [0; 24];
+        frames.0.read_exact(&mut preface).expect("a preface");
+        assert_eq!(&preface, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        frames.settings(settings);
+        frames
+    }
+
+    fn settings(&mut self, settings: &[(u16, u32)]) {
         let mut payload = Vec::new();
         for (setting, value) in settings {
             payload.extend(setting.to_be_bytes());
             payload.extend(value.to_be_bytes());
         }
-        frames.send(SETTINGS, 0, 0, &payload);
-        frames
+        self.send(SETTINGS, 0, 0, &payload);
     }
 
     /// Sends bytes, if the peer takes them.
@@ -92,6 +112,11 @@ impl Frames {
     /// Sends a GET for a path.
     pub(super) fn get(&mut self, stream: u32, path: &str) -> bool {
         self.request(stream, &get(path))
+    }
+
+    /// Closes the connection.
+    pub(super) fn end(&mut self) {
+        self.0.shutdown(Shutdown::Both).expect("it is open");
     }
 
     /// The next frame; `None` at the end of the connection.

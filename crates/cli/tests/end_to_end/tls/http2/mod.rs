@@ -1,5 +1,5 @@
 //! HTTP/2 toward clients: curl, nghttp and Node between Weir and nginx, and clients that send their
-//! own frames.
+//! own frames; and toward next hops.
 
 mod attacks;
 mod conformance;
@@ -7,6 +7,7 @@ mod frames;
 mod isolation;
 mod limits;
 mod malformed;
+mod next_hops;
 mod nghttp;
 mod transfers;
 

@@ -125,9 +125,17 @@ fn stopped_stream_holds_no_other_and_goes_on() {
 
 #[test]
 fn interim_responses_trailers_and_cookies_pass_around_the_content() {
+    for origin in ["http1", "http2"] {
+        around(origin);
+    }
+}
+
+/// The same with an origin that speaks this.
+fn around(origin: &str) {
     let mut node = Command::new("node")
         .arg("-e")
         .arg(include_str!("around.js"))
+        .arg(origin)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -139,6 +147,7 @@ fn interim_responses_trailers_and_cookies_pass_around_the_content() {
         .strip_prefix("ready ")
         .expect("the port of the origin");
     let config = Config::gateway(&[&format!("http://127.0.0.1:{port}")]);
+    let config = config.route_http2(origin == "http2");
     let weir = Weir::serve(&config.of_listener("http2 = true"));
     let mut stdin = node.stdin.take().expect("piped");
     writeln!(stdin, "{}", weir.address().port()).expect("it reads");

@@ -54,6 +54,32 @@ pub(in crate::config) fn check(
         }
         link.check(&key, mistakes);
     }
+    mistakes.note(check_http2(links, routes));
+}
+
+/// A link counts and paces connections, each of which has one request: refuses next hops behind one
+/// that can be spoken to by HTTP/2 alone.
+fn check_http2(links: &[Link], routes: &[Route]) -> Result<(), Invalid> {
+    let is_behind = |hop: &NextHopUrl| {
+        let with_it = |link: &Link| link.next_hops.is_empty() || link.next_hops.contains(hop);
+        links.iter().any(with_it)
+    };
+    for (index, route) in routes.iter().enumerate() {
+        let in_clear = |hop: &&NextHopUrl| !hop.tls && route.has_http2(hop);
+        if let Some(hop) = route
+            .next_hops
+            .iter()
+            .filter(in_clear)
+            .find(|hop| is_behind(hop))
+        {
+            return Err(Invalid::new(
+                format!("route[{index}].http2"),
+                format!("{hop} is behind a link, and is spoken to by HTTP/1.1"),
+                "remove `http2`, or the link",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Windows that have popular responses validated where nothing is known to be popular.

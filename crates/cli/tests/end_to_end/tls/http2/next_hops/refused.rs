@@ -1,0 +1,170 @@
+//! Requests that a next hop does not act upon, and connections that it ends.
+
+use super::super::frames::{
+    CANCEL, DATA, END_HEADERS, GOAWAY, HEADERS, HTTP_1_1_REQUIRED, MAX_CONCURRENT_STREAMS,
+    REFUSED_STREAM, RST_STREAM, block,
+};
+use super::{Frames, expect_ends, fetch, gateway_to, request, respond, server};
+use crate::support::{Curl, RawClient};
+use std::io::{Read as _, Write as _};
+use std::thread;
+
+#[test]
+fn refused_request_is_sent_again_once_whatever_its_method() {
+    for (method, refusals, expected) in [("GET", 1, 200), ("POST", 1, 200), ("GET", 2, 502)] {
+        let listener = server();
+        let weir = gateway_to(&listener);
+        let next_hop = thread::spawn(move || {
+            let mut client = Frames::accept(&listener, &[]);
+            for _ in 0..refusals {
+                let stream = request(&mut client).stream;
+                client.send(RST_STREAM, 0, stream, &REFUSED_STREAM.to_be_bytes());
+            }
+            if expected == 200 {
+                let stream = request(&mut client).stream;
+                respond(&mut client, stream, b"answered");
+            }
+            // the connection is kept until the client has its response
+            let _ = client.goaway();
+        });
+        let curl = Curl::direct().args(["-X", method]);
+        let reply = curl.fetch(&weir.url("/")).reply().expect(expected);
+        assert!(expected != 200 || reply.text() == "answered");
+        assert_eq!(weir.metrics().count("weir_next_hop_retries_total"), 1);
+        drop(weir);
+        next_hop.join().expect("no frame was unexpected");
+    }
+}
+
+#[test]
+fn request_above_the_last_stream_of_a_goaway_goes_on_another_connection() {
+    let listener = server();
+    let weir = gateway_to(&listener);
+    let next_hop = thread::spawn(move || {
+        let mut old = Frames::accept(&listener, &[]);
+        let first = request(&mut old).stream;
+        // it acts upon the first, and on none behind it
+        respond(&mut old, first, b"first");
+        let second = request(&mut old).stream;
+        let mut payload = first.to_be_bytes().to_vec();
+        payload.extend(0_u32.to_be_bytes());
+        old.send(GOAWAY, 0, 0, &payload);
+        let mut new = Frames::accept(&listener, &[]);
+        let third = request(&mut new).stream;
+        respond(&mut new, third, b"second");
+        let _ = new.goaway();
+        second
+    });
+    assert_eq!(fetch(&weir, "/1").expect(200).text(), "first");
+    assert_eq!(fetch(&weir, "/2").expect(200).text(), "second");
+    expect_ends(&weir, "goaway", 1);
+    drop(weir);
+    assert_eq!(next_hop.join().expect("no frame was unexpected"), 3);
+}
+
+#[test]
+fn request_under_way_ends_as_usual_behind_a_goaway() {
+    let listener = server();
+    let weir = gateway_to(&listener);
+    let next_hop = thread::spawn(move || {
+        let mut client = Frames::accept(&listener, &[]);
+        let stream = request(&mut client).stream;
+        let head = block(&[(":status", "200"), ("cache-control", "no-store")]);
+        client.send(HEADERS, END_HEADERS, stream, &head);
+        let mut payload = stream.to_be_bytes().to_vec();
+        payload.extend(0_u32.to_be_bytes());
+        client.send(GOAWAY, 0, 0, &payload);
+        client.send(DATA, 0, stream, b"begun, ");
+        client.send(DATA, 1, stream, b"ended");
+        let _ = client.goaway();
+    });
+    assert_eq!(fetch(&weir, "/").expect(200).text(), "begun, ended");
+    expect_ends(&weir, "goaway", 1);
+    drop(weir);
+    next_hop.join().expect("no frame was unexpected");
+}
+
+#[test]
+fn next_hop_that_permits_one_request_at_once_gets_a_connection_for_each() {
+    let listener = server();
+    let weir = gateway_to(&listener);
+    let next_hop = thread::spawn(move || {
+        let settings = [(MAX_CONCURRENT_STREAMS, 1)];
+        let mut first = Frames::accept(&listener, &settings);
+        let stream = request(&mut first).stream;
+        respond(&mut first, stream, b"first");
+        let stream = request(&mut first).stream;
+        // it holds this one back until the other has come on another connection
+        let mut second = Frames::accept(&listener, &settings);
+        let other = request(&mut second).stream;
+        respond(&mut second, other, b"at once");
+        respond(&mut first, stream, b"at once");
+        let _ = (first.goaway(), second.goaway());
+    });
+    assert_eq!(fetch(&weir, "/").expect(200).text(), "first");
+    let running = ["/a", "/b"].map(|path| Curl::direct().start(&weir.url(path)));
+    for curl in running {
+        assert_eq!(curl.finish().reply().expect(200).text(), "at once");
+    }
+    drop(weir);
+    next_hop.join().expect("no frame was unexpected");
+}
+
+#[test]
+fn next_hop_that_requires_http11_gets_it() {
+    let listener = server();
+    let weir = gateway_to(&listener);
+    let next_hop = thread::spawn(move || {
+        let mut client = Frames::accept(&listener, &[]);
+        let stream = request(&mut client).stream;
+        client.send(RST_STREAM, 0, stream, &HTTP_1_1_REQUIRED.to_be_bytes());
+        let (mut socket, _) = listener.accept().expect("a client");
+        for _ in 0..2 {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                socket.read_exact(&mut byte).expect("a byte");
+                head.push(byte[0]);
+            }
+            assert!(head.starts_with(b"GET / HTTP/1.1\r\n"));
+            let response =
+                b"HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 1\r\n\r\n1";
+            socket.write_all(response).expect("sent");
+        }
+    });
+    for _ in 0..2 {
+        assert_eq!(fetch(&weir, "/").expect(200).text(), "1");
+    }
+    next_hop.join().expect("no byte was unexpected");
+}
+
+#[test]
+fn client_that_leaves_has_its_stream_reset() {
+    let listener = server();
+    let weir = gateway_to(&listener);
+    let next_hop = thread::spawn(move || {
+        let mut client = Frames::accept(&listener, &[]);
+        let stream = request(&mut client).stream;
+        let head = block(&[(":status", "200"), ("cache-control", "no-store")]);
+        client.send(HEADERS, END_HEADERS, stream, &head);
+        client.send(DATA, 0, stream, b"part");
+        let reset = client.until(RST_STREAM);
+        assert_eq!(
+            (reset.kind, reset.stream, reset.error()),
+            (RST_STREAM, stream, CANCEL)
+        );
+        let stream = request(&mut client).stream;
+        respond(&mut client, stream, b"next");
+        let _ = client.goaway();
+    });
+    let mut client = RawClient::connect(weir.address());
+    client.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    client.head();
+    drop(client);
+    weir.until("left", |metrics| {
+        metrics.count("weir_client_aborts_total") == 1
+    });
+    assert_eq!(fetch(&weir, "/").expect(200).text(), "next");
+    drop(weir);
+    next_hop.join().expect("no frame was unexpected");
+}

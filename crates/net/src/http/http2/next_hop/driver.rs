@@ -1,0 +1,176 @@
+//! Drives a connection of HTTP/2 to a next hop, as long as it lasts.
+
+use super::connection::Connection;
+use super::transport::Transport;
+use crate::http::http2::piece::Piece;
+use crate::next_hops::Permit;
+use crate::workers::Worker;
+use h2::client;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep, sleep_until};
+use weir_measure::{Metric, NextHopHttp2End};
+use weir_policy::connections::Flood;
+
+/// Drives a connection.
+pub(super) struct Driver {
+    worker: Rc<Worker>,
+    connection: Rc<Connection>,
+    frames: client::Connection<Transport, Piece>,
+    /// A window to be set once the next hop has taken the one before.
+    window: Option<u32>,
+    /// Requests that the next hop permits at once, as the table knows it.
+    streams_max: u32,
+    /// When to look whether it stays open.
+    idle: Option<Pin<Box<Sleep>>>,
+    /// Why it ends, once it is to.
+    closing: Option<NextHopHttp2End>,
+    /// Given back when it is closed.
+    _permit: Permit,
+}
+
+impl Driver {
+    pub(super) fn new(
+        worker: Rc<Worker>,
+        connection: Rc<Connection>,
+        frames: client::Connection<Transport, Piece>,
+        permit: Permit,
+    ) -> Self {
+        Self {
+            worker,
+            connection,
+            frames,
+            window: None,
+            streams_max: 0,
+            idle: None,
+            closing: None,
+            _permit: permit,
+        }
+    }
+
+    /// Drives it to its end.
+    pub(super) async fn run(mut self) {
+        let end = poll_fn(|cx| self.poll(cx)).await;
+        let counters = self.worker.counters();
+        counters.inc(Metric::NextHopHttp2Connections(end));
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<NextHopHttp2End> {
+        let connection = Rc::clone(&self.connection);
+        let (shared, table) = (&connection.shared, &connection.table);
+        loop {
+            let now = self.worker.now().tick;
+            shared.begin_poll(now, cx.waker());
+            self.set_window();
+            let polled = Pin::new(&mut self.frames).poll(cx);
+            if let Some(flood) = shared.flood() {
+                return Poll::Ready(flooded(flood));
+            }
+            shared.settle_windows();
+            if shared.take_heard() {
+                table.heard(&connection, now);
+            }
+            if let Poll::Ready(result) = polled {
+                return Poll::Ready(self.ended(result));
+            }
+            if shared.goes() && self.closing.is_none() {
+                self.close(NextHopHttp2End::GoAway);
+                continue;
+            }
+            let streams_max = connection.streams_max();
+            if streams_max != self.streams_max && self.closing.is_none() {
+                self.streams_max = streams_max;
+                table.set_peer_max(&connection, streams_max);
+            }
+            if self.closing.is_some() || self.poll_stays(cx).is_pending() {
+                return Poll::Pending;
+            }
+            let end = match connection.is_closing() {
+                true => NextHopHttp2End::Dropped,
+                false => NextHopHttp2End::Idle,
+            };
+            self.close(end);
+        }
+    }
+
+    /// No further requests begin on it.
+    fn close(&mut self, end: NextHopHttp2End) {
+        self.closing = Some(end);
+        self.connection.table.goes(&self.connection);
+        self.connection.close();
+    }
+
+    /// Has the windows of its streams be as wide as they need.
+    fn set_window(&mut self) {
+        let connection = &self.connection;
+        if let Some(needed) = connection.shared.take_needed_window() {
+            let window = connection.table.window(connection, needed);
+            self.window = window.or(self.window);
+        }
+        // the next hop must have taken the one before
+        if let Some(window) = self.window
+            && self.frames.set_initial_window_size(window).is_ok()
+        {
+            self.window = None;
+        }
+    }
+
+    /// Ready once it is not to be kept open.
+    fn poll_stays(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let limits = self.worker.network().idle_limits();
+        loop {
+            let now = self.worker.now().tick;
+            let stays_ms = self
+                .connection
+                .table
+                .stays_ms(&self.connection, now, limits);
+            let Some(ms) = stays_ms else {
+                self.idle = None;
+                return Poll::Pending;
+            };
+            if ms == 0 {
+                return Poll::Ready(());
+            }
+            let until = Instant::now() + Duration::from_millis(ms);
+            let idle = self
+                .idle
+                .get_or_insert_with(|| Box::pin(sleep_until(until)));
+            if idle.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.idle = None;
+        }
+    }
+
+    /// Why it has ended.
+    fn ended(&self, result: Result<(), h2::Error>) -> NextHopHttp2End {
+        if self.connection.shared.is_foreign() {
+            return NextHopHttp2End::Foreign;
+        }
+        match (self.closing, result) {
+            (Some(end), _) => end,
+            (None, _) if self.connection.shared.goes() => NextHopHttp2End::GoAway,
+            (None, Err(error)) if error.is_library() => NextHopHttp2End::Protocol,
+            (None, _) => NextHopHttp2End::Closed,
+        }
+    }
+}
+
+impl Drop for Driver {
+    /// A panic, or the end of the worker: it carries nothing any more.
+    fn drop(&mut self) {
+        self.connection.close();
+        self.connection.table.closed(&self.connection);
+    }
+}
+
+const fn flooded(flood: Flood) -> NextHopHttp2End {
+    match flood {
+        Flood::Resets => NextHopHttp2End::Resets,
+        Flood::Control => NextHopHttp2End::Control,
+        Flood::WindowUpdates => NextHopHttp2End::WindowUpdates,
+    }
+}

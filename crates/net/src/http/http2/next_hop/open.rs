@@ -1,0 +1,122 @@
+//! A stream for a request to a next hop that may speak HTTP/2.
+
+use super::connection::Connection;
+use super::stream::Http2NextHop;
+use super::table::{Choice, Opening, Speaks, Table};
+use crate::next_hops::{
+    self, ConnectFailure, ConnectionRules, Destination, HopKey, check_in, obtain,
+};
+use crate::workers::Worker;
+use std::rc::Rc;
+use std::sync::Arc;
+use weir_semantics::ProxyError;
+
+/// What a request to a next hop is sent on.
+pub(in crate::http) enum Opened {
+    /// An HTTP/1.1 connection, which it has for itself.
+    Http1(next_hops::Connection),
+    /// A stream of HTTP/2.
+    Http2(Box<Http2NextHop>),
+}
+
+/// A stream to `destination`; with `fresh` for a request that is repeated, as a connection has
+/// failed it. Requests that come while a connection is being opened wait for it, once it is known
+/// that the next hop speaks HTTP/2; before, each opens one, as all may need theirs.
+///
+/// # Errors
+///
+/// As [`obtain`].
+pub(in crate::http) async fn open(
+    worker: &Worker,
+    rules: &Arc<ConnectionRules>,
+    destination: &Destination,
+    fresh: bool,
+) -> Result<Opened, ConnectFailure> {
+    let table = Table::of(worker);
+    loop {
+        let speaks = table.speaks(&destination.hop);
+        if speaks == Speaks::Http1 {
+            let http1 = Destination {
+                hop: destination.hop.clone().by_http1(),
+                ..destination.clone()
+            };
+            let connection = obtain(worker, rules, &http1, fresh).await?;
+            return Ok(Opened::Http1(connection));
+        }
+        match table.choose(worker, rules, destination, fresh) {
+            Choice::Take(connection) => {
+                let stream = Http2NextHop::begin(&handle(worker)?, connection);
+                return Ok(Opened::Http2(Box::new(stream)));
+            }
+            Choice::Wait(waiting) => waiting.end().await?,
+            Choice::Open if speaks == Speaks::Http2 => {
+                let opening = table.begin_opening(&destination.hop);
+                spawn(worker, rules, destination, opening)?;
+            }
+            Choice::Open => {
+                let opened = obtain(worker, rules, destination, fresh).await?;
+                if !opened.is_http2() {
+                    return Ok(Opened::Http1(opened));
+                }
+                let worker = handle(worker)?;
+                let connection = Connection::begin(&worker, destination, opened).await?;
+                // another request may have opened one, which is as good
+                let connection = match table.choose(&worker, rules, destination, fresh) {
+                    Choice::Take(chosen) => chosen,
+                    Choice::Wait(_) | Choice::Open => connection,
+                };
+                let stream = Http2NextHop::begin(&worker, connection);
+                return Ok(Opened::Http2(Box::new(stream)));
+            }
+        }
+    }
+}
+
+/// Whether a worker has a connection of HTTP/2 to a next hop.
+#[must_use]
+pub fn has_http2_connection(worker: &Worker, hop: &HopKey) -> bool {
+    hop.http2 && Table::of(worker).has_connection(hop)
+}
+
+/// Opens a connection in a task of its own, so that the end of one request is none for those that
+/// wait for it, too.
+fn spawn(
+    worker: &Worker,
+    rules: &Arc<ConnectionRules>,
+    destination: &Destination,
+    opening: Opening,
+) -> Result<(), ConnectFailure> {
+    let worker = handle(worker)?;
+    let (rules, destination) = (Arc::clone(rules), destination.clone());
+    tokio::task::spawn_local(async move {
+        // boxed: the task's memory is held only while it runs
+        match Box::pin(run(&worker, &rules, &destination)).await {
+            Ok(()) => drop(opening),
+            Err(failure) => opening.fail(failure),
+        }
+    });
+    Ok(())
+}
+
+async fn run(
+    worker: &Rc<Worker>,
+    rules: &Arc<ConnectionRules>,
+    destination: &Destination,
+) -> Result<(), ConnectFailure> {
+    let opened = obtain(worker, rules, destination, false).await?;
+    if opened.is_http2() {
+        Connection::begin(worker, destination, opened).await?;
+        return Ok(());
+    }
+    // it has come to speak HTTP/1.1
+    Table::of(worker).set_speaks(&destination.hop, Speaks::Unknown);
+    check_in(worker, opened);
+    Ok(())
+}
+
+fn handle(worker: &Worker) -> Result<Rc<Worker>, ConnectFailure> {
+    worker.handle().ok_or_else(|| {
+        let text = "the process is shutting down";
+        ConnectFailure::new(ProxyError::ProxyInternalError, text)
+    })
+}

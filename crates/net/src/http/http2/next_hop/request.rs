@@ -1,0 +1,178 @@
+//! A request to a next hop on a stream of HTTP/2.
+
+use super::head::{self, Place};
+use super::stream::{Halves, StreamPlace, StreamState};
+use crate::http::http2::head::trailer_fields;
+use crate::http::http2::piece::{Piece, STREAM_BYTES_MAX};
+use crate::next_hops::SpentLink;
+use bytes::Bytes;
+use h2::SendStream;
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use weir_wire::BodyLength;
+
+/// How far a request was sent.
+#[derive(Default)]
+pub(super) struct Sending {
+    /// The head, until it is sent.
+    head: Vec<u8>,
+    /// Bytes of content that wait for the socket.
+    queued: Rc<Cell<usize>>,
+    is_ended: bool,
+    sent_bytes: u64,
+}
+
+/// Sends one request on a stream of HTTP/2.
+pub struct Http2Request<'a> {
+    state: &'a mut Sending,
+    stream: &'a StreamState,
+    place: &'a StreamPlace,
+}
+
+impl<'a> Http2Request<'a> {
+    pub(super) fn new(
+        state: &'a mut Sending,
+        stream: &'a StreamState,
+        place: &'a StreamPlace,
+    ) -> Self {
+        Self {
+            state,
+            stream,
+            place,
+        }
+    }
+
+    /// Content is framed by the stream. A switch of protocols is not requested on one.
+    pub(crate) fn begin(&mut self, head: Vec<u8>, _content: BodyLength, _upgrade: bool) {
+        self.stream.is_head.set(head.starts_with(b"HEAD "));
+        self.state.head = head;
+    }
+
+    pub(crate) fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        content: &[&[u8]],
+        end: Option<&[u8]>,
+    ) -> Poll<io::Result<usize>> {
+        let offered: usize = content.iter().map(|piece| piece.len()).sum();
+        if !self.state.head.is_empty() {
+            let ends = offered == 0 && end.is_some_and(<[u8]>::is_empty);
+            self.send_head(ends)?;
+        }
+        if self.state.is_ended {
+            return Poll::Ready(Ok(offered));
+        }
+        let halves = &mut *self.stream.halves.borrow_mut();
+        let Some(stream) = &mut halves.request else {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        };
+        let count = match offered {
+            0 => 0,
+            offered => ready!(poll_room(self.state, self.place, stream, cx, offered))?,
+        };
+        let end = end.filter(|_| count == offered);
+        let ends = end.is_some_and(<[u8]>::is_empty);
+        if count > 0 || ends {
+            let mut bytes = Vec::with_capacity(count);
+            for piece in content {
+                let taken = piece.len().min(count - bytes.len());
+                bytes.extend_from_slice(&piece[..taken]);
+            }
+            let queue = &self.place.connection.shared.queue;
+            let piece = Piece::new(bytes.into(), queue, &self.state.queued);
+            stream.send_data(piece, ends).map_err(broken)?;
+            self.state.sent_bytes += count as u64;
+        }
+        if let Some(section) = end.filter(|section| !section.is_empty()) {
+            let fields = trailer_fields(section).unwrap_or_default();
+            stream.send_trailers(fields).map_err(broken)?;
+            self.state.sent_bytes += section.len() as u64;
+        }
+        self.state.is_ended |= end.is_some();
+        Poll::Ready(Ok(count))
+    }
+
+    fn send_head(&mut self, ends: bool) -> io::Result<()> {
+        let text = Bytes::from(std::mem::take(&mut self.state.head));
+        let connection = &self.place.connection;
+        // nothing was sent: it is safe to be sent again
+        self.stream.is_unprocessed.set(true);
+        let mut sender = connection.sender().ok_or(io::ErrorKind::NotConnected)?;
+        let authority = connection.hop.to_string();
+        let place = Place {
+            is_tls: connection.hop.tls.is_some(),
+            authority: &authority,
+        };
+        let Some(request) = head::request(&text, place) else {
+            self.stream.is_unprocessed.set(false);
+            return Err(io::Error::other("a head that HTTP/2 does not have"));
+        };
+        let (response, stream) = sender.send_request(request, ends).map_err(broken)?;
+        self.stream.is_unprocessed.set(false);
+        self.state.is_ended = ends;
+        self.state.sent_bytes += text.len() as u64;
+        let Halves {
+            request,
+            response: answer,
+            waits,
+        } = &mut *self.stream.halves.borrow_mut();
+        *request = Some(stream);
+        *answer = Some(response);
+        if let Some(waker) = waits.take() {
+            waker.wake();
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::unused_self, reason = "as a stream that has a link")]
+    pub(crate) const fn link_spent(&self) -> Option<SpentLink> {
+        None
+    }
+
+    #[expect(clippy::unused_self, reason = "as a stream that has a link")]
+    pub(crate) const fn is_held_back(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.state.is_ended
+    }
+
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.state.sent_bytes
+    }
+}
+
+/// How many of `offered` bytes can be sent.
+fn poll_room(
+    state: &Sending,
+    place: &StreamPlace,
+    stream: &mut SendStream<Piece>,
+    cx: &mut Context<'_>,
+    offered: usize,
+) -> Poll<io::Result<usize>> {
+    let queue = &place.connection.shared.queue;
+    let queued = (state.queued.get(), STREAM_BYTES_MAX);
+    let Some(room) = queue.room(cx, offered, queued) else {
+        ready!(stream.poll_reset(cx)).map_err(broken)?;
+        return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+    };
+    stream.reserve_capacity(room);
+    let mut open = stream.capacity();
+    while open == 0 {
+        match ready!(stream.poll_capacity(cx)) {
+            Some(capacity) => open = capacity.map_err(broken)?,
+            None => return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
+        }
+    }
+    Poll::Ready(Ok(open.min(room)))
+}
+
+fn broken(error: h2::Error) -> io::Error {
+    match error.into_io() {
+        Some(error) => error,
+        None => io::ErrorKind::ConnectionReset.into(),
+    }
+}

@@ -1,0 +1,417 @@
+//! Connections to a next hop that carry many requests at once (RFC 9113 §5): which one carries the
+//! next request, how wide the windows of its streams are, and when it is closed.
+//!
+//! *The fullest one that has room* carries the next request, of several as full the newest. Streams
+//! have windows of their own, so that sharing costs a request nothing but its part of the path,
+//! which it would share anyway; the fullest has the widest congestion window and the longest table
+//! of fields. The one with the fewest would keep all connections of a peak in use for ever: this
+//! way those that the present load does not need get no requests, and are closed, as PROXIM has it
+//! for idle connections. Its price: a lost packet holds back all streams of a connection.
+//!
+//! *Room* is what the next hop permits (`SETTINGS_MAX_CONCURRENT_STREAMS`), what we do, and what
+//! the windows of its streams may hold in memory together, since all readers may stop at once.
+//!
+//! *None has room*: one is opened, and the requests that come meanwhile wait for it, as many as it
+//! will carry.
+//!
+//! A window is set for all streams of a connection alike (`SETTINGS_INITIAL_WINDOW_SIZE`), as wide
+//! as the stream needs that needs most: it is bounded so that those of all streams, with the next
+//! ones that may begin, stay within the memory.
+
+use super::{ConnectionId, IdleLimits};
+use crate::now::Tick;
+use alloc::collections::BTreeMap;
+
+/// What connections may carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamRules {
+    /// Requests on one connection at once.
+    pub streams_max: u32,
+    /// Bytes that the windows of all streams of one connection may have together.
+    pub windows_bytes_max: u32,
+    /// Bytes that the window of one stream may have.
+    pub window_bytes_max: u32,
+}
+
+impl Default for StreamRules {
+    /// 100 requests, as RFC 9113 §6.5.2 recommends at least; 4 MiB, so that 64 readers may stop at
+    /// the default read-ahead; 1 MiB, which brings 10 MB/s over 100 ms.
+    fn default() -> Self {
+        Self {
+            streams_max: 100,
+            windows_bytes_max: 4 << 20,
+            window_bytes_max: 1 << 20,
+        }
+    }
+}
+
+/// A repetition takes a connection only if the next hop has sent something on it within so many
+/// milliseconds: another one may be as dead as that which has failed it.
+const ALIVE_MS: u64 = 1000;
+
+/// A connection without requests is closed after so many milliseconds if another one has room.
+const SURPLUS_MS: u64 = 1000;
+
+/// A next hop that has sent nothing for so many milliseconds while a request waited for it so long
+/// gets no more requests on that connection.
+const SILENT_MS: u64 = 5000;
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamChoice {
+    /// It is sent on this connection.
+    Take(ConnectionId),
+    /// It waits for one that is being opened, or until another request ends.
+    Wait,
+    /// A connection is to be opened.
+    Open,
+}
+
+/// An open connection.
+#[derive(Clone, Copy, Debug)]
+struct Multiplexed {
+    opened: Tick,
+    /// Requests under way.
+    streams: u32,
+    /// What the next hop permits.
+    peer_max: u32,
+    /// The window of each stream, bytes.
+    window_bytes: u32,
+    /// It gets no further requests.
+    is_going: bool,
+    /// When the last request ended, or it was opened.
+    idle_since: Tick,
+    /// When something was received.
+    heard: Tick,
+}
+
+impl Multiplexed {
+    /// How many more requests it can carry.
+    fn room(&self, rules: &StreamRules) -> u32 {
+        if self.is_going {
+            return 0;
+        }
+        let by_windows = rules.windows_bytes_max / self.window_bytes.max(1);
+        let most = self.peer_max.min(rules.streams_max).min(by_windows.max(1));
+        most.saturating_sub(self.streams)
+    }
+}
+
+/// The connections of one driver to one next hop that carry many requests.
+#[derive(Clone, Debug, Default)]
+pub struct MultiplexedHop {
+    rules: StreamRules,
+    connections: BTreeMap<ConnectionId, Multiplexed>,
+    /// Connections that are being opened.
+    opening: u32,
+    /// Requests that wait.
+    waiting: u32,
+}
+
+impl MultiplexedHop {
+    /// None yet.
+    #[must_use]
+    pub fn new(rules: StreamRules) -> Self {
+        Self {
+            rules,
+            ..Self::default()
+        }
+    }
+
+    /// What the next request does; with `fresh` it is repeated, as a connection has failed it.
+    #[must_use]
+    pub fn choose(&self, now: Tick, limits: &IdleLimits, fresh: bool) -> StreamChoice {
+        let usable = self.connections.iter().filter(|(_, it)| {
+            it.room(&self.rules) > 0
+                && now.ms_since(it.opened) < limits.lifetime_ms
+                && (!fresh || now.ms_since(it.heard) < ALIVE_MS)
+        });
+        let fullest = usable.max_by_key(|(id, it)| (it.streams, it.opened, **id));
+        if let Some((id, _)) = fullest {
+            return StreamChoice::Take(*id);
+        }
+        // as many as the first of those that are being opened will carry, as far as is known
+        let each = self.rules.streams_max;
+        match self.opening.saturating_mul(each) > self.waiting {
+            true => StreamChoice::Wait,
+            false => StreamChoice::Open,
+        }
+    }
+
+    /// A connection is being opened.
+    pub fn opening_begins(&mut self) {
+        self.opening += 1;
+    }
+
+    /// It is open, or cannot be opened.
+    pub fn opening_ends(&mut self) {
+        self.opening = self.opening.saturating_sub(1);
+    }
+
+    /// Whether a connection is being opened.
+    #[must_use]
+    pub const fn is_opening(&self) -> bool {
+        self.opening > 0
+    }
+
+    /// A request starts to wait.
+    pub fn wait_begins(&mut self) {
+        self.waiting += 1;
+    }
+
+    /// Its wait has ended.
+    pub fn wait_ends(&mut self) {
+        self.waiting = self.waiting.saturating_sub(1);
+    }
+
+    /// A connection is open, whose streams begin with this window.
+    pub fn opened(&mut self, now: Tick, id: ConnectionId, window_bytes: u32) {
+        let connection = Multiplexed {
+            opened: now,
+            streams: 0,
+            peer_max: self.rules.streams_max,
+            window_bytes,
+            is_going: false,
+            idle_since: now,
+            heard: now,
+        };
+        self.connections.insert(id, connection);
+    }
+
+    /// A connection is closed.
+    pub fn closed(&mut self, id: ConnectionId) {
+        self.connections.remove(&id);
+    }
+
+    /// A request begins on a connection.
+    pub fn stream_begins(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.streams += 1;
+        }
+    }
+
+    /// A request that began at `began` has ended; `answered` if its response was whole. One that
+    /// was given up after a long silence of the connection takes that out of use.
+    pub fn stream_ends(&mut self, now: Tick, id: ConnectionId, began: Tick, answered: bool) {
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
+        connection.streams = connection.streams.saturating_sub(1);
+        connection.idle_since = now;
+        let is_silent = now.ms_since(connection.heard) >= SILENT_MS;
+        if !answered && is_silent && now.ms_since(began) >= SILENT_MS {
+            connection.is_going = true;
+        }
+    }
+
+    /// Something was received on a connection.
+    pub fn heard(&mut self, now: Tick, id: ConnectionId) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.heard = now;
+        }
+    }
+
+    /// The next hop permits so many requests at once.
+    pub fn set_peer_max(&mut self, id: ConnectionId, streams: u32) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.peer_max = streams;
+        }
+    }
+
+    /// A connection gets no further requests: the next hop has said so (RFC 9113 §6.8), or it must
+    /// not be used any more.
+    pub fn goes(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.is_going = true;
+        }
+    }
+
+    /// The window to give the streams of a connection, of which one needs as many bytes and the
+    /// others no more: as many, as far as there is memory for those that it carries and four more.
+    /// It is changed by a quarter or more; `None`: not now.
+    pub fn window(&mut self, id: ConnectionId, needed: u32) -> Option<u32> {
+        let connection = self.connections.get_mut(&id)?;
+        let streams = connection.streams.saturating_add(SPARE_STREAMS);
+        let most = (self.rules.windows_bytes_max / streams).min(self.rules.window_bytes_max);
+        let window = needed.min(most);
+        let now = connection.window_bytes;
+        let is_change = window > now.saturating_add(now / 4) || window < now - now / 4;
+        if is_change {
+            connection.window_bytes = window;
+        }
+        is_change.then_some(window)
+    }
+
+    /// How many more requests a connection can carry.
+    #[must_use]
+    pub fn room(&self, id: ConnectionId) -> u32 {
+        let connection = self.connections.get(&id);
+        connection.map_or(0, |connection| connection.room(&self.rules))
+    }
+
+    /// For how many milliseconds from now on a connection stays open; `None` while it carries a
+    /// request.
+    #[must_use]
+    pub fn stays_ms(&self, now: Tick, id: ConnectionId, limits: &IdleLimits) -> Option<u64> {
+        let Some(connection) = self.connections.get(&id) else {
+            return Some(0);
+        };
+        if connection.streams > 0 {
+            return None;
+        }
+        if connection.is_going {
+            return Some(0);
+        }
+        let others = self.connections.iter().filter(|(other, _)| **other != id);
+        // of two that are idle one stays
+        let is_surplus = others
+            .filter(|(_, it)| it.room(&self.rules) > 0)
+            .any(|(other, it)| it.streams > 0 || *other > id);
+        let idle_ms = match is_surplus {
+            true => SURPLUS_MS.min(limits.idle_timeout_ms),
+            false => limits.idle_timeout_ms,
+        };
+        let idle_ms = idle_ms.saturating_sub(now.ms_since(connection.idle_since));
+        let age_ms = now.ms_since(connection.opened);
+        Some(idle_ms.min(limits.lifetime_ms.saturating_sub(age_ms)))
+    }
+
+    /// Connections that are open.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Whether there is none, and none is being opened.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.connections.is_empty() && self.opening == 0
+    }
+}
+
+/// Requests that can begin on a connection without that its windows shrink.
+const SPARE_STREAMS: u32 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: IdleLimits = IdleLimits {
+        per_hop_max: 64,
+        total_max: 1024,
+        idle_timeout_ms: 30_000,
+        lifetime_ms: 3_600_000,
+    };
+    const KIB: u32 = 1024;
+
+    fn hop(connections: u32) -> MultiplexedHop {
+        let mut hop = MultiplexedHop::new(StreamRules::default());
+        for id in 0..connections {
+            hop.opened(Tick(u64::from(id)), ConnectionId(id), 16 * KIB);
+        }
+        hop
+    }
+
+    fn choose(hop: &MultiplexedHop, now: u64) -> StreamChoice {
+        hop.choose(Tick(now), &LIMITS, false)
+    }
+
+    #[test]
+    fn fullest_connection_with_room_carries_the_next_request() {
+        let mut hop = hop(3);
+        // the newest of those as full
+        assert_eq!(choose(&hop, 10), StreamChoice::Take(ConnectionId(2)));
+        hop.stream_begins(ConnectionId(0));
+        assert_eq!(choose(&hop, 10), StreamChoice::Take(ConnectionId(0)));
+        hop.set_peer_max(ConnectionId(0), 1);
+        assert_eq!(choose(&hop, 10), StreamChoice::Take(ConnectionId(2)));
+        hop.stream_ends(Tick(10), ConnectionId(0), Tick(5), true);
+        hop.goes(ConnectionId(2));
+        hop.goes(ConnectionId(1));
+        assert_eq!(choose(&hop, 10), StreamChoice::Take(ConnectionId(0)));
+        assert_eq!(choose(&hop, 3_600_000), StreamChoice::Open);
+    }
+
+    #[test]
+    fn requests_wait_for_a_connection_that_is_being_opened_as_many_as_it_carries() {
+        let mut hop = hop(0);
+        assert_eq!(choose(&hop, 0), StreamChoice::Open);
+        hop.opening_begins();
+        for _ in 0..100 {
+            assert_eq!(choose(&hop, 0), StreamChoice::Wait);
+            hop.wait_begins();
+        }
+        assert_eq!(choose(&hop, 0), StreamChoice::Open);
+        hop.opening_begins();
+        assert_eq!(choose(&hop, 0), StreamChoice::Wait);
+        for _ in 0..2 {
+            hop.opening_ends();
+        }
+        assert_eq!(choose(&hop, 0), StreamChoice::Open);
+    }
+
+    #[test]
+    fn repetition_takes_a_connection_that_is_known_to_live() {
+        let mut hop = hop(1);
+        let fresh = |hop: &MultiplexedHop, now| hop.choose(Tick(now), &LIMITS, true);
+        assert_eq!(fresh(&hop, 999), StreamChoice::Take(ConnectionId(0)));
+        assert_eq!(fresh(&hop, 1000), StreamChoice::Open);
+        hop.heard(Tick(1000), ConnectionId(0));
+        assert_eq!(fresh(&hop, 1000), StreamChoice::Take(ConnectionId(0)));
+    }
+
+    #[test]
+    fn windows_of_all_streams_stay_within_the_memory() {
+        let mut hop = hop(1);
+        let id = ConnectionId(0);
+        hop.stream_begins(id);
+        assert_eq!(hop.window(id, 17 * KIB), None);
+        assert_eq!(hop.window(id, 4 << 20), Some((4 << 20) / 5));
+        let mut streams = 1;
+        while hop.room(id) > 0 {
+            hop.stream_begins(id);
+            streams += 1;
+        }
+        assert_eq!(streams, 5);
+        assert_eq!(choose(&hop, 1), StreamChoice::Open);
+        assert_eq!(hop.window(id, 4 << 20), Some((4 << 20) / 9));
+        assert_eq!(hop.room(id), 4);
+        // at rest again
+        assert_eq!(hop.window(id, 16 * KIB), Some(16 * KIB));
+        assert_eq!(hop.room(id), 95);
+    }
+
+    #[test]
+    fn idle_connection_is_closed_and_a_surplus_one_soon() {
+        let mut hop = hop(2);
+        let stays =
+            |hop: &MultiplexedHop, now, id| hop.stays_ms(Tick(now), ConnectionId(id), &LIMITS);
+        assert_eq!(stays(&hop, 1, 1), Some(30_000));
+        assert_eq!(stays(&hop, 0, 0), Some(1000));
+        hop.stream_begins(ConnectionId(1));
+        assert_eq!(stays(&hop, 1, 1), None);
+        assert_eq!(stays(&hop, 500, 0), Some(500));
+        hop.set_peer_max(ConnectionId(1), 1);
+        assert_eq!(stays(&hop, 500, 0), Some(29_500));
+        hop.stream_ends(Tick(600), ConnectionId(1), Tick(1), true);
+        hop.goes(ConnectionId(1));
+        assert_eq!(stays(&hop, 600, 1), Some(0));
+        assert_eq!(stays(&hop, 3_599_990, 0), Some(0));
+    }
+
+    #[test]
+    fn connection_that_is_silent_while_a_request_waits_gets_no_further_ones() {
+        for (began, ended, answered, expected) in [
+            (0, 5000, false, 0),
+            (0, 4999, false, 100),
+            (0, 5000, true, 100),
+            (4000, 5000, false, 100),
+        ] {
+            let mut hop = hop(1);
+            let id = ConnectionId(0);
+            hop.stream_begins(id);
+            hop.stream_ends(Tick(ended), id, Tick(began), answered);
+            assert_eq!(hop.room(id), expected, "{began} {ended} {answered}");
+        }
+    }
+}
