@@ -517,6 +517,8 @@ labels! {
         Malformed = "malformed",
         /// Heads of as many bytes were under way on the connection as are allowed.
         Heads = "heads",
+        /// As many requests of HTTP/2 were under way as `limits.clients_max` allows.
+        Streams = "streams",
         /// The client kept the window of the stream closed for too long.
         Window = "window",
     }

@@ -112,6 +112,44 @@ impl Drop for ClientPlace {
     }
 }
 
+/// The place of a request of HTTP/2 among those of its worker; given back when dropped.
+///
+/// Connections have places of their own, and each may have one request without asking for more, as
+/// one of HTTP/1.1 does. Beside these a worker has as many requests as its share of the connections
+/// that may be open: memory is planned for twice `clients_max` requests, whatever the number of
+/// requests on a connection.
+pub struct StreamPlace {
+    /// `None`: that of the connection.
+    worker: Option<Rc<Worker>>,
+}
+
+impl StreamPlace {
+    /// One more request on a connection that has `under_way`; `None`: there are too many.
+    pub fn take(worker: &Rc<Worker>, under_way: usize) -> Option<Self> {
+        if under_way == 0 {
+            return Some(Self { worker: None });
+        }
+        let streams = worker.streams();
+        let network = worker.network();
+        let limit = network.clients().limit.load(Ordering::Relaxed);
+        if streams.get() >= limit.div_ceil(network.workers()) {
+            return None;
+        }
+        streams.set(streams.get() + 1);
+        let worker = Some(Rc::clone(worker));
+        Some(Self { worker })
+    }
+}
+
+impl Drop for StreamPlace {
+    fn drop(&mut self) {
+        if let Some(worker) = &self.worker {
+            let streams = worker.streams();
+            streams.set(streams.get() - 1);
+        }
+    }
+}
+
 /// Work of a client that has disconnected, which is to be finished; over when dropped. A drain
 /// waits for it as for a client.
 pub struct DetachedWork(Arc<Network>);

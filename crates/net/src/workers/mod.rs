@@ -8,7 +8,7 @@ mod sleepers;
 mod worker;
 mod worker_pool;
 
-pub use clients::{ClientPlace, DetachedWork, LastWork};
+pub use clients::{ClientPlace, DetachedWork, LastWork, StreamPlace};
 pub use listener::Sockets;
 pub use network::{Network, NetworkSettings};
 pub use shutdown::Stage;

@@ -36,6 +36,8 @@ pub struct Worker {
     numbered: Cell<u64>,
     /// What [`Self::kept`] has made.
     kept: RefCell<Option<Rc<dyn Any>>>,
+    /// Requests of HTTP/2 under way, beside one of each connection.
+    streams: Cell<usize>,
 }
 
 impl Worker {
@@ -56,7 +58,13 @@ impl Worker {
             sleepers: RefCell::new(Sleepers::new()),
             numbered: Cell::new(0),
             kept: RefCell::default(),
+            streams: Cell::new(0),
         })
+    }
+
+    /// Requests of HTTP/2 under way, beside one of each connection.
+    pub(super) fn streams(&self) -> &Cell<usize> {
+        &self.streams
     }
 
     /// Position among the workers, from 0.

@@ -14,9 +14,11 @@ use crate::log::client::{ClientFacts, ForPeers, HttpVersions, ListenerFacts};
 use crate::log::served::{self, ServedRequest};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
+use pin_project_lite::pin_project;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -31,7 +33,7 @@ use weir_net::http::{
     Http2Rules, Http2Stream,
 };
 use weir_net::next_hops::DistinctPeers;
-use weir_net::workers::{Accepted, ClientPlace, SleeperPlace, Stage};
+use weir_net::workers::{Accepted, ClientPlace, SleeperPlace, Stage, StreamPlace};
 use weir_policy::connections::Flood;
 use weir_policy::route::ConnectionHops;
 
@@ -238,6 +240,11 @@ impl Http2Client {
     fn begin(&mut self, cx: &mut Context<'_>, head: Vec<u8>, stream: Http2Stream) {
         self.requests = self.requests.saturating_add(1);
         let counters = self.shared.worker.counters();
+        let under_way = self.streams.len();
+        let Some(place) = StreamPlace::take(self.shared.worker.net(), under_way) else {
+            counters.inc(Metric::Http2Resets(Http2Reset::Streams));
+            return stream.refuse();
+        };
         counters.add(Metric::BytesFromClients, head.len() as u64);
         let shared = Rc::clone(&self.shared);
         let request = StreamRequest {
@@ -255,19 +262,22 @@ impl Http2Client {
                             self.rest();
                         }
                     }
-                    Poll::Pending => {
-                        self.streams.spawn_local(shared.send(sending));
-                    }
+                    Poll::Pending => self.spawn(place, shared.send(sending)),
                 }
             }
             Taken::Login(waiting, request) => {
-                self.streams
-                    .spawn_local(shared.answer_later(waiting, request, stream));
+                self.spawn(place, shared.answer_later(waiting, request, stream));
             }
-            Taken::Exchange(exchange) => {
-                self.streams.spawn_local(shared.exchange(exchange, stream));
-            }
+            Taken::Exchange(exchange) => self.spawn(place, shared.exchange(exchange, stream)),
         }
+    }
+
+    /// Goes on with a request in a task that has its place.
+    fn spawn(&mut self, place: StreamPlace, request: impl Future<Output = ()> + 'static) {
+        self.streams.spawn_local(Placed {
+            request,
+            _place: place,
+        });
     }
 
     /// Counts what was refused without a request.
@@ -389,6 +399,23 @@ struct StreamRequest {
     sequence: u32,
     /// The settings that were in force then.
     settings: Arc<Settings>,
+}
+
+pin_project! {
+    /// What is under way of a request, in its place.
+    struct Placed<F> {
+        #[pin]
+        request: F,
+        _place: StreamPlace,
+    }
+}
+
+impl<F: Future<Output = ()>> Future for Placed<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.project().request.poll(cx)
+    }
 }
 
 /// What becomes of a request.

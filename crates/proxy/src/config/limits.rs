@@ -84,8 +84,9 @@ table! {
         /// Content of a request that is not used and is read and dropped, to keep the connection;
         /// beyond that the connection is closed.
         request_body_drain: ByteSize = ByteSize::from_kib(64), from ByteSize::from_bytes(0), to ByteSize::from_gib(1);
-        /// Client connections at once; more wait to be accepted. 0 takes what the limit of open
-        /// files allows, with room left for next hops.
+        /// Client connections at once; more wait to be accepted. As many requests of HTTP/2 may be
+        /// under way beside one of each connection; more are refused, and may be sent again. 0
+        /// takes what the limit of open files allows, with room left for next hops.
         clients_max: u32 = 0, from 0, to CONNECTIONS_MAX;
         /// Connections to one next hop at once, used or idle; more requests wait for
         /// `next_hop_wait`. A client (an address, or a /64 of IPv6; the one that a trusted proxy or

@@ -82,6 +82,11 @@ pub struct Http2Stream {
 }
 
 impl Http2Stream {
+    /// Refuses the request: nothing was done with it, and it may be sent again (RFC 9113 §8.7).
+    pub fn refuse(mut self) {
+        self.response.send_reset(Reason::REFUSED_STREAM);
+    }
+
     /// The halves of the stream.
     pub(in crate::http) fn split(
         self,

@@ -41,6 +41,44 @@ fn stream_101_is_refused() {
 }
 
 #[test]
+fn requests_of_all_connections_are_bounded_beside_one_of_each() {
+    // two beside one of each connection, at one worker
+    let clear = Clear::with(|config| config.set("limits.clients_max", "2").set("workers", "1"));
+    clear.nginx.file("large", &content(3, 100_000));
+    let stopped = || Frames::with_settings(clear.weir.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
+    let (mut first, mut second) = (stopped(), stopped());
+    for stream in [1, 3, 5] {
+        first.get(stream, "/large");
+        assert_eq!(first.until(HEADERS).stream, stream);
+    }
+    first.get(7, "/large");
+    let reset = first.until(RST_STREAM);
+    assert_eq!((reset.stream, reset.error()), (7, REFUSED_STREAM));
+    second.get(1, "/large");
+    assert_eq!(second.until(HEADERS).stream, 1);
+    second.get(3, "/large");
+    let reset = second.until(RST_STREAM);
+    assert_eq!((reset.stream, reset.error()), (3, REFUSED_STREAM));
+    clear.expect_resets("streams", 2);
+    // a place is given back once its request has ended
+    first.send(RST_STREAM, 0, 3, &8_u32.to_be_bytes());
+    let mut stream = 9;
+    first.get(stream, "/large");
+    loop {
+        let frame = first.next().expect("a frame");
+        match frame.kind {
+            HEADERS => break assert_eq!(frame.stream, stream),
+            RST_STREAM => {
+                assert_eq!((frame.stream, frame.error()), (stream, REFUSED_STREAM));
+                stream += 2;
+                first.get(stream, "/large");
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
 fn window_that_stays_closed_ends_its_stream_alone() {
     let clear = Clear::with(|config| config.set("limits.client_silence", "\"300ms\""));
     clear.nginx.file("large", &content(3, 100_000));
