@@ -2,7 +2,9 @@
 //! content (RFC 9113 §10.5): each costs it a few bytes, and the receiver more.
 //!
 //! Each kind has a bucket of its own. A client that empties one is an attacker or broken: its
-//! connection ends with `ENHANCE_YOUR_CALM`.
+//! connection ends with `ENHANCE_YOUR_CALM`. On a connection that a trusted proxy has for several
+//! clients each bucket is as large as those of all of them: one client alone, whose share it is
+//! small for, does not end the requests of the others.
 
 use crate::now::Tick;
 
@@ -79,10 +81,16 @@ impl FrameBudget {
     /// That of a connection which begins now.
     #[must_use]
     pub const fn new(now: Tick) -> Self {
+        Self::of_clients(now, 1)
+    }
+
+    /// That of a connection which begins now, and is shared by so many `clients` at most.
+    #[must_use]
+    pub const fn of_clients(now: Tick, clients: u32) -> Self {
         Self {
-            resets: Bucket::full(RESETS, now),
-            control: Bucket::full(CONTROL, now),
-            window_updates: Bucket::full(WINDOW_UPDATES, now),
+            resets: Bucket::full(RESETS.times(clients), now),
+            control: Bucket::full(CONTROL.times(clients), now),
+            window_updates: Bucket::full(WINDOW_UPDATES.times(clients), now),
         }
     }
 
@@ -118,6 +126,15 @@ impl FrameBudget {
 struct Rate {
     at_once: u32,
     each_s: u32,
+}
+
+impl Rate {
+    const fn times(self, clients: u32) -> Self {
+        Self {
+            at_once: self.at_once.saturating_mul(clients),
+            each_s: self.each_s.saturating_mul(clients),
+        }
+    }
 }
 
 /// What is left of a rate.
@@ -223,5 +240,16 @@ mod tests {
         assert_eq!(times(&mut budget, Tick(1000), FrameKind::Reset, 1000), 200);
         assert_eq!(times(&mut budget, Tick(0), FrameKind::Reset, 1000), 0);
         assert_eq!(times(&mut budget, Tick(1000), FrameKind::Reset, 1000), 0);
+    }
+    #[test]
+    fn connection_of_several_clients_has_the_budgets_of_all() {
+        let mut budget = FrameBudget::of_clients(Tick(0), 100);
+        let resets = times(&mut budget, Tick(0), FrameKind::Reset, 50_000);
+        assert_eq!(resets, 20_000);
+        assert_eq!(times(&mut budget, Tick(1000), FrameKind::Reset, 5000), 3000);
+        let control = times(&mut budget, Tick(0), FrameKind::Control, 200_000);
+        assert_eq!(control, 100_000);
+        let mut most = FrameBudget::of_clients(Tick(0), u32::MAX);
+        assert_eq!(most.note(Tick(0), FrameKind::Reset), Ok(()));
     }
 }

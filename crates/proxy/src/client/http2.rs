@@ -158,6 +158,10 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
         streams_max: STREAMS_MAX,
         head_bytes_max: HEAD_BYTES_MAX,
         window_closed: limits.client_silence.as_duration(),
+        clients: match settings.forwarded(listener.mode).trusts(accepted.peer.ip()) {
+            true => settings.config.forwarded.clients_per_connection,
+            false => 1,
+        },
     };
     let (stream, unread) = (accepted.stream, accepted.unread);
     let mut client = Http2Client {

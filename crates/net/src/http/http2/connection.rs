@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use weir_policy::connections::Flood;
+use weir_policy::connections::{Flood, FrameBudget};
 use weir_policy::{Now, Tick};
 use weir_semantics::NamedFields;
 use weir_wire::{BodyLength, HeadLimits};
@@ -51,6 +51,8 @@ pub struct Http2Rules {
     pub head_bytes_max: u32,
     /// How long a stream may be stopped by its window.
     pub window_closed: Duration,
+    /// Clients that share the connection, at most: it has the budgets of all of them.
+    pub clients: u32,
 }
 
 /// What became of a connection or its requests without that they were given to the caller; counts
@@ -128,16 +130,19 @@ impl Http2Connection {
     /// A connection that is to begin with the preface (RFC 9113 §3.4). `first` was read from it.
     #[must_use]
     pub fn new(socket: ClientSocket, first: Vec<u8>, rules: Http2Rules, now: Now) -> Self {
-        let shared = Rc::new(Shared::new(socket, rules.window_closed, now.tick));
+        let budget = FrameBudget::of_clients(now.tick, rules.clients);
+        let shared = Shared::new(socket, rules.window_closed, budget, now.tick);
+        let shared = Rc::new(shared);
         let transport = Transport::new(Rc::clone(&shared), first);
+        let clients = usize::try_from(rules.clients).unwrap_or(usize::MAX);
         let handshake = Builder::new()
             .max_concurrent_streams(rules.streams_max)
             .max_header_list_size(rules.head_bytes_max)
             .max_frame_size(FRAME_BYTES_MAX)
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_local_error_reset_streams(Some(ERROR_RESETS_MAX))
-            .max_pending_accept_reset_streams(PENDING_RESETS_MAX)
+            .max_local_error_reset_streams(Some(ERROR_RESETS_MAX.saturating_mul(clients)))
+            .max_pending_accept_reset_streams(PENDING_RESETS_MAX.saturating_mul(clients))
             .max_send_buffer_size(SEND_BYTES_MAX)
             .handshake(transport);
         Self {

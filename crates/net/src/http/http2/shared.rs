@@ -37,7 +37,12 @@ struct Frames {
 }
 
 impl Shared {
-    pub(super) fn new(socket: ClientSocket, window_closed: Duration, now: Tick) -> Self {
+    pub(super) fn new(
+        socket: ClientSocket,
+        window_closed: Duration,
+        budget: FrameBudget,
+        now: Tick,
+    ) -> Self {
         Self {
             socket,
             queue: Rc::default(),
@@ -45,7 +50,7 @@ impl Shared {
             frames: RefCell::new(Frames {
                 received: FrameReader::of_client(),
                 sent: FrameReader::of_server(),
-                budget: FrameBudget::new(now),
+                budget,
                 flood: None,
             }),
             now: Cell::new(now),

@@ -15,6 +15,10 @@ table! {
         /// so is any `X-Forwarded-*` and `X-Real-IP`. Clients are admitted, denied, limited and
         /// logged by the address of their connection in any case.
         trusted_proxies: Vec<Cidr> = Vec::new();
+        /// Clients that one of these proxies has on one connection of HTTP/2, at most: it may send
+        /// and bring about so many times the resets and frames without content of one client before
+        /// its connection ends.
+        clients_per_connection: u32 = 100, from 1, to 10_000;
         /// What gateways send. An origin cannot know otherwise who asked, and by which host and
         /// protocol. An empty list sends none; those of clients are removed all the same.
         gateway_fields: Vec<ForwardedField> = ForwardedField::ALL.to_vec();

@@ -79,6 +79,37 @@ fn requests_of_all_connections_are_bounded_beside_one_of_each() {
 }
 
 #[test]
+fn connection_of_a_trusted_proxy_outlives_the_resets_of_one_of_its_users() {
+    let trusted = |config: crate::support::Config| {
+        let config = config.set("forwarded.trusted_proxies", "[\"127.0.0.1\"]");
+        config.set("forwarded.clients_per_connection", "4")
+    };
+    let clear = Clear::with(trusted);
+    let mut client = clear.frames();
+    let mut stream = 1;
+    let mut reset = |client: &mut Frames, count: u32| {
+        for _ in 0..count {
+            client.get(stream, "/private");
+            client.send(RST_STREAM, 0, stream, &8_u32.to_be_bytes());
+            stream += 2;
+        }
+        // for a request that is not reset
+        stream += 2;
+        stream - 2
+    };
+    // of one client it is too many
+    let next = reset(&mut client, 600);
+    client.get(next, "/cached");
+    while client.until(HEADERS).stream != next {}
+    // and 4 times as many are
+    reset(&mut client, 4000);
+    let code = client.goaway();
+    assert!(matches!(code, Some(ENHANCE_YOUR_CALM) | None), "{code:?}");
+    clear.expect_ends("resets", 1);
+    clear.expect_others_are_served();
+}
+
+#[test]
 fn window_that_stays_closed_ends_its_stream_alone() {
     let clear = Clear::with(|config| config.set("limits.client_silence", "\"300ms\""));
     clear.nginx.file("large", &content(3, 100_000));
