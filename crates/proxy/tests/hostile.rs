@@ -4,6 +4,10 @@ mod support;
 
 #[path = "hostile/generated_responses.rs"]
 mod generated_responses;
+#[path = "hostile/http2_frames.rs"]
+mod http2_frames;
+#[path = "hostile/http2_scripts.rs"]
+mod http2_scripts;
 #[path = "hostile/in_flight/mod.rs"]
 mod in_flight;
 #[path = "hostile/lenient_response.rs"]
