@@ -9,3 +9,7 @@ mod disconnect;
 mod endpoints;
 #[path = "read_ahead/limit.rs"]
 mod limit;
+#[path = "read_ahead/streams.rs"]
+mod streams;
+#[path = "read_ahead/streams_client.rs"]
+mod streams_client;

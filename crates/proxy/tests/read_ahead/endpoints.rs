@@ -162,7 +162,7 @@ impl<'a> Flow<'a> {
 }
 
 /// Bytes in a socket's send queue: written and not acknowledged. As Linux tells it to everybody.
-fn send_queue(stream: &TcpStream) -> usize {
+pub(crate) fn send_queue(stream: &TcpStream) -> usize {
     let ours = hexadecimal(stream.local_addr().expect("open"));
     let theirs = hexadecimal(stream.peer_addr().expect("open"));
     let table = std::fs::read_to_string("/proc/net/tcp").expect("Linux");
