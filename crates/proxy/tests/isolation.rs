@@ -1,9 +1,10 @@
 //! Many users, one proxy, memory and disk: what is for one user reaches no other, and no disk
 //! (R64-R68).
 //!
-//! The same with rules of the operator; with a cluster of three nodes, whose clients ask one of
-//! them each; and with two forward proxies that have one parent, one of them with the other one as
-//! sibling.
+//! The same by HTTP/2, with connections whose streams are of several users, some of which leave
+//! before the end; with rules of the operator; with a cluster of three nodes, whose clients ask one
+//! of them each; and with two forward proxies that have one parent, one of them with the other one
+//! as sibling.
 //!
 //! A scripted origin (`isolation/origin.rs`) decides from a seed what it answers: private and
 //! shared responses under the same URL, 304s with cookies, `Vary`, credentials, ranges, HEAD,
@@ -23,6 +24,8 @@ mod support;
 
 #[path = "isolation/client.rs"]
 mod client;
+#[path = "isolation/http2.rs"]
+mod http2;
 #[path = "isolation/origin.rs"]
 mod origin;
 #[path = "isolation/purge_log.rs"]
@@ -61,6 +64,12 @@ fn soak(topology: Topology, requests: usize) {
 #[test]
 fn data_of_one_user_reaches_no_other_user_and_no_disk() {
     soak(Topology::Gateway, REQUESTS);
+}
+
+#[test]
+fn data_of_one_user_reaches_no_other_user_of_a_connection_of_a_balancer_by_http2() {
+    // so many times, several requests at once
+    soak(Topology::Balanced, REQUESTS / 3);
 }
 
 #[test]

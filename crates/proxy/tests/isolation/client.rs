@@ -1,5 +1,6 @@
 //! Clients: each connection asks as one user after the other, and looks at every byte.
 
+use super::http2::{Sent, SharedConnection};
 use super::purge_log::Purged;
 use super::random::{Dice, PRIVATE, USER_BYTES, VARYING, user};
 use super::responses::{Kind, LINE_BYTES, is_tagged, version, written};
@@ -24,6 +25,9 @@ const SPELLINGS: [&str; 5] = [
     "a.example:",
     "a.Example:0080",
 ];
+
+/// Requests that are under way at once on a connection of HTTP/2, at most.
+const TOGETHER: u64 = 6;
 
 /// What `X-Group` says.
 const GROUPS: [&str; 2] = ["red", "blue"];
@@ -94,6 +98,8 @@ pub(crate) struct Client<'a> {
     address: SocketAddr,
     stream: Option<TcpStream>,
     unused: Vec<u8>,
+    /// Several users at once, by HTTP/2.
+    shared: Option<SharedConnection>,
     topology: Topology,
     seed: u64,
     dice: Dice,
@@ -132,6 +138,9 @@ impl<'a> Client<'a> {
             topology,
             stream: None,
             unused: Vec::new(),
+            shared: topology
+                .speaks_http2()
+                .then(|| SharedConnection::new(address)),
             seed,
             dice: Dice::new(seed, number.wrapping_add(0x0063_6c69_656e_7473)),
             tally: Tally::default(),
@@ -142,15 +151,53 @@ impl<'a> Client<'a> {
     /// Asks for something, and notes if there is something in the response that is not for its
     /// user.
     pub(crate) fn ask(&mut self) {
-        let request = self.request();
-        let response = self.exchange(&request);
-        let Some((head, content)) = response else {
-            self.stream = None;
-            self.unused.clear();
-            self.tally.cut += 1;
+        if let Some(shared) = self.shared.take() {
+            self.ask_together(shared);
             return;
-        };
-        self.look(&request, &head, &content);
+        }
+        let request = self.request();
+        match self.exchange(&request) {
+            Some((head, content)) => self.take(&request, &head, &content),
+            None => {
+                self.stream = None;
+                self.unused.clear();
+                self.tally.cut += 1;
+            }
+        }
+    }
+
+    /// Asks as several users at once, on one connection.
+    fn ask_together(&mut self, mut shared: SharedConnection) {
+        let count = 1 + self.dice.below(TOGETHER);
+        let requests: Vec<Request> = (0..count).map(|_| self.request()).collect();
+        let sent = requests.iter().map(|request| {
+            let is_left = !request.is_unsafe && self.dice.percent(4);
+            let left_after = usize::try_from(self.dice.below(20_000)).ok();
+            Sent {
+                text: request.text.clone(),
+                left_after: left_after.filter(|_| is_left),
+            }
+        });
+        let sent: Vec<Sent> = sent.collect();
+        let received = shared.exchange(&sent);
+        for (request, received) in requests.iter().zip(received) {
+            match received {
+                Some(received) if received.is_whole => {
+                    self.take(request, &received.head, &received.content);
+                }
+                Some(received) => {
+                    self.look(request, &received.head, &received.content);
+                    self.tally.cut += 1;
+                }
+                None => self.tally.cut += 1,
+            }
+        }
+        self.shared = Some(shared);
+    }
+
+    /// Looks at a whole response.
+    fn take(&mut self, request: &Request, head: &Head, content: &[u8]) {
+        self.look(request, head, content);
         if request.is_unsafe && (200..400).contains(&head.status()) {
             // no node of a cluster serves what was there before from now on
             let versions = content.split(|byte| *byte == b'\n').filter_map(version);
@@ -160,7 +207,7 @@ impl<'a> Client<'a> {
             }
             self.tally.changes += 1;
         }
-        self.count(&request, &head);
+        self.count(request, head);
     }
 
     fn look(&mut self, request: &Request, head: &Head, content: &[u8]) {
@@ -222,7 +269,8 @@ impl<'a> Client<'a> {
         let group = dice
             .percent(50)
             .then(|| GROUPS[usize::from(dice.percent(50))]);
-        let is_hidden = dice.percent(30);
+        // HTTP/2 has no such fields
+        let is_hidden = dice.percent(30) && !self.topology.speaks_http2();
         if let Some(group) = group {
             text.push_str(&format!("X-Group: {group}\r\n"));
         }

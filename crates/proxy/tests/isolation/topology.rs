@@ -26,6 +26,9 @@ pub(crate) enum Topology {
     Gateway,
     /// One gateway whose operator has a rule of each kind.
     Ruled,
+    /// One gateway, to which balancers speak HTTP/2: each of their connections is that of many
+    /// users.
+    Balanced,
     /// Three gateways that are nodes of one cluster.
     Cluster,
     /// A forward proxy whose only parent is the origin; another one whose parent that is; and a
@@ -73,6 +76,10 @@ impl Topology {
                 config.modules = vec![tagging()];
                 config.rules = serde_json::from_str(RULES).expect("rules");
             })],
+            Self::Balanced => vec![place.start("balanced", |config| {
+                config.modules = vec![tagging()];
+                config.listeners[0].http2 = Some(true);
+            })],
             Self::Cluster => cluster(place),
             Self::Hierarchy => hierarchy(place),
         }
@@ -81,7 +88,7 @@ impl Topology {
     /// The proxies that clients ask.
     pub(crate) fn asked(self, proxies: &[Running]) -> &[Running] {
         match self {
-            Self::Gateway | Self::Ruled | Self::Cluster => proxies,
+            Self::Gateway | Self::Ruled | Self::Balanced | Self::Cluster => proxies,
             Self::Hierarchy => &proxies[1..],
         }
     }
@@ -94,9 +101,14 @@ impl Topology {
                 Some(token) => format!("{path}?user={token}"),
                 None => path.to_owned(),
             },
-            Self::Gateway | Self::Cluster => path.to_owned(),
+            Self::Gateway | Self::Balanced | Self::Cluster => path.to_owned(),
             Self::Hierarchy => format!("http://{host}{path}"),
         }
+    }
+
+    /// Whether clients speak HTTP/2.
+    pub(crate) fn speaks_http2(self) -> bool {
+        self == Self::Balanced
     }
 
     /// Whether a change, and a purge, at one proxy is for all.
@@ -107,7 +119,7 @@ impl Topology {
     /// Fails if no proxy has had from another one what it had stored.
     pub(crate) fn check_use(self, proxies: &[Running]) {
         match self {
-            Self::Gateway => {}
+            Self::Gateway | Self::Balanced => {}
             Self::Ruled => {
                 for what in [
                     RuleDeviation::RequestDirective,
