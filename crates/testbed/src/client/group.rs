@@ -1,6 +1,7 @@
 //! Many clients in one thread, looked at in turn.
 
 use super::get::{connect_from, source_address};
+use super::http2::ClientVersion;
 use super::transfer::Transfer;
 use std::collections::BTreeMap;
 use std::io;
@@ -57,11 +58,16 @@ impl ClientGroup {
 
     /// Each client sends a request for the response of its number, one after the other with a pause
     /// between them.
-    pub(crate) fn ask(&mut self, pause: Duration, spec: impl Fn(usize) -> ResponseSpec) {
+    pub(crate) fn ask(
+        &mut self,
+        version: ClientVersion,
+        pause: Duration,
+        spec: impl Fn(usize) -> ResponseSpec,
+    ) {
         for (number, member) in self.members.iter_mut().enumerate() {
             let before = std::mem::replace(member, Member::Whole);
             *member = match before {
-                Member::Idle(stream) => match Transfer::ask(stream, &spec(number)) {
+                Member::Idle(stream) => match Transfer::ask_by(version, stream, &spec(number)) {
                     Ok(transfer) => Member::Reading(Box::new(transfer)),
                     Err(error) => Member::Failed(format!("cannot ask: {}", error.kind())),
                 },
@@ -117,7 +123,7 @@ mod tests {
         let mut group = ClientGroup::connect(&[address], 20, 64 * 1024);
         // a size that the origin refuses
         let size_bytes = |number| if number == 19 { u64::MAX } else { 100_000 };
-        group.ask(Duration::ZERO, |number| {
+        group.ask(ClientVersion::Http1, Duration::ZERO, |number| {
             ResponseSpec::new(&format!("/{number}"), size_bytes(number))
         });
         let mut state = group.state();
@@ -147,7 +153,9 @@ mod tests {
         let bound = rustix::net::getsockname(&socket).expect("its address");
         let address = SocketAddr::try_from(bound).expect("an address of IPv4");
         let mut group = ClientGroup::connect(&[address], 3, 64 * 1024);
-        group.ask(Duration::ZERO, |_| ResponseSpec::new("/", 1));
+        group.ask(ClientVersion::Http1, Duration::ZERO, |_| {
+            ResponseSpec::new("/", 1)
+        });
         assert_eq!(group.state().failed.values().sum::<usize>(), 3);
     }
 }

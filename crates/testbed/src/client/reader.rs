@@ -1,8 +1,9 @@
 //! One client, as fast or as slow as an experiment requires.
 
 use super::get::connect_from;
+use super::http2::ClientVersion;
 use super::transfer::Transfer;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use weir_bench::origin::ResponseSpec;
 
@@ -24,13 +25,28 @@ impl Reader {
         spec: &ResponseSpec,
         receive_buffer_bytes: Option<usize>,
     ) -> Result<Self, String> {
+        Self::ask_by(ClientVersion::Http1, to, spec, receive_buffer_bytes)
+    }
+
+    /// The same by a version of HTTP.
+    pub(crate) fn ask_by(
+        version: ClientVersion,
+        to: SocketAddr,
+        spec: &ResponseSpec,
+        receive_buffer_bytes: Option<usize>,
+    ) -> Result<Self, String> {
         let opened = connect_from(Ipv4Addr::UNSPECIFIED, to, receive_buffer_bytes);
         let stream = opened.map_err(|error| format!("cannot connect: {error}"))?;
-        let transfer = Transfer::ask(stream, spec);
+        let transfer = Transfer::ask_by(version, stream, spec);
         Ok(Self {
             transfer: transfer.map_err(|error| format!("cannot ask: {error}"))?,
             buffer: vec![0; 256 * 1024],
         })
+    }
+
+    /// Leaves the response; the connection that goes on is handed back.
+    pub(crate) fn leave(self) -> Option<TcpStream> {
+        self.transfer.leave()
     }
 
     /// Accepts the content without a length: a module may change it.

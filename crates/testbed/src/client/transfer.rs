@@ -1,5 +1,6 @@
 //! A response as it arrives at a client: head, then content of which every byte is checked.
 
+use super::http2::{ClientVersion, Http2Response, Piece};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::ops::ControlFlow;
@@ -14,6 +15,8 @@ use weir_workload::Content;
 pub(crate) struct Transfer {
     stream: TcpStream,
     response: Response,
+    /// The frames that it comes in, by HTTP/2.
+    frames: Option<Http2Response>,
 }
 
 impl Transfer {
@@ -24,7 +27,36 @@ impl Transfer {
         let request = format!("GET {spec} HTTP/{version}\r\nHost: origin.example\r\n\r\n");
         stream.write_all(request.as_bytes())?;
         let response = Response::new(spec);
-        Ok(Self { stream, response })
+        Ok(Self {
+            stream,
+            response,
+            frames: None,
+        })
+    }
+
+    /// The same by a version of HTTP.
+    pub(crate) fn ask_by(
+        version: ClientVersion,
+        mut stream: TcpStream,
+        spec: &ResponseSpec,
+    ) -> io::Result<Self> {
+        if version == ClientVersion::Http1 {
+            return Self::ask(stream, spec);
+        }
+        let frames = Http2Response::ask(&mut stream, spec)?;
+        Ok(Self {
+            stream,
+            response: Response::new(spec),
+            frames: Some(frames),
+        })
+    }
+
+    /// Leaves the response: its connection ends, or, by HTTP/2, its stream alone. What is handed
+    /// back is the connection that goes on, then.
+    pub(crate) fn leave(mut self) -> Option<TcpStream> {
+        self.frames?;
+        Http2Response::leave(&mut self.stream).ok()?;
+        Some(self.stream)
     }
 
     /// Accepts the content without a length: a module may change it.
@@ -40,7 +72,16 @@ impl Transfer {
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, String> {
         match self.stream.read(buffer) {
             Ok(0) => self.response.end().map(|()| 0),
-            Ok(length) => self.response.take(&buffer[..length]).map(|()| length),
+            Ok(length) => match &mut self.frames {
+                None => self.response.take(&buffer[..length]).map(|()| length),
+                Some(frames) => {
+                    let response = &mut self.response;
+                    frames.receive(&buffer[..length], |piece| response.take_piece(piece))?;
+                    let sent = frames.respond(&mut self.stream);
+                    sent.map_err(|error| error.kind().to_string())?;
+                    Ok(length)
+                }
+            },
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(CUT.to_owned()),
             Err(error) => Err(error.kind().to_string()),
@@ -113,6 +154,23 @@ impl Response {
             return Err(TOO_LONG.to_owned());
         }
         self.handle(Event::Bytes(bytes))
+    }
+
+    /// The same of a piece by HTTP/2.
+    fn take_piece(&mut self, piece: Piece<'_>) -> Result<(), String> {
+        self.is_unanswered = false;
+        match piece {
+            Piece::Content(bytes) => {
+                // what is wrong is looked at below
+                let _ = self.check.content(bytes);
+            }
+            Piece::End => self.is_whole = self.check.is_complete(),
+        }
+        match self.check.mismatch.take() {
+            Some(mismatch) => Err(mismatch),
+            None if piece == Piece::End && !self.is_whole => Err(CUT.to_owned()),
+            None => Ok(()),
+        }
     }
 
     fn handle(&mut self, event: Event<'_>) -> Result<(), String> {

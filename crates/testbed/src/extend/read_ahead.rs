@@ -4,6 +4,7 @@
 use super::Record;
 use super::cases::{AGAINST, Case, Work};
 use super::setup::Setup;
+use crate::client::http2::ClientVersion;
 use crate::origin::{Origin, READY};
 use crate::proxy::contender::Contender;
 use crate::proxy::server::{Place, Server};
@@ -44,6 +45,7 @@ pub(super) fn measure(record: &mut Record, setup: &Setup<'_>) -> Result<(), Fail
         let server = setup.words(case).and_then(|words| {
             let mut words = origin.words(&words, host);
             words.set("FETCH", "");
+            words.set("HTTP2", false);
             let directory = directory.join(case.file_name());
             Server::start(&contender, &directory, &words, &place, READY)
         });
@@ -77,6 +79,7 @@ fn at_once(
         contender: &case.contender,
         address: server.address(),
         origin,
+        version: ClientVersion::Http1,
         may_change_content: case.work == Work::Body,
     };
     std::thread::scope(|scope| {

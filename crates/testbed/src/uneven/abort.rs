@@ -37,7 +37,7 @@ pub(crate) struct Second {
     pub(crate) fetches: Vec<Fetch>,
 }
 
-/// The client that disconnects.
+/// The client that disconnects, or, by HTTP/2, resets its stream.
 pub(crate) fn first(subject: &Subject<'_>) -> Result<Abort, String> {
     let mut reader = ask(subject)?;
     let deadline = Instant::now() + CLIENT_MAX;
@@ -45,7 +45,7 @@ pub(crate) fn first(subject: &Subject<'_>) -> Result<Abort, String> {
         return Err(format!("only {} bytes in time", reader.read_bytes()));
     }
     let read_bytes = reader.read_bytes();
-    drop(reader);
+    let _connection = reader.leave();
     std::thread::sleep(COUNT_AFTER);
     let tally = subject.origin.tally(&subject.path("abort"))?;
     Ok(Abort {
@@ -79,5 +79,10 @@ fn ask(subject: &Subject<'_>) -> Result<Reader, String> {
         rate_bytes_per_s: Some(RATE_BYTES_S),
         ..ResponseSpec::new(&subject.path("abort"), SIZE_BYTES)
     };
-    Reader::ask(subject.address, &spec, Some(RECEIVE_BUFFER_BYTES))
+    Reader::ask_by(
+        subject.version,
+        subject.address,
+        &spec,
+        Some(RECEIVE_BUFFER_BYTES),
+    )
 }

@@ -4,6 +4,7 @@
 use super::measurement::{Measurement, Subject};
 use super::{Experiment, Record};
 use super::{abort, herd, join, memory, path, read_ahead};
+use crate::client::http2::ClientVersion;
 use crate::origin::{Origin, READY};
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::server::{Place, Server};
@@ -54,7 +55,8 @@ pub(super) fn run(record: &mut Record, participants: &Participants) -> Result<()
         }
     }
     let weir = present.iter().find(|contender| contender.name == WEIR);
-    if let Some(weir) = weir.filter(|_| wants(Experiment::Path)) {
+    let has_path = wants(Experiment::Path) && !record.settings.http2;
+    if let Some(weir) = weir.filter(|_| has_path) {
         eprintln!("a long path");
         let path = path::measure(weir, directory, words, record.settings.pairs, LIFE);
         record.figures.path = record.kept(format!("{WEIR} (long path)"), path);
@@ -64,6 +66,7 @@ pub(super) fn run(record: &mut Record, participants: &Participants) -> Result<()
 
 /// Servers that run at the same time, and their origin.
 struct Setup {
+    version: ClientVersion,
     servers: Vec<(&'static Contender, Server)>,
     origin: Origin,
 }
@@ -86,13 +89,22 @@ impl Setup {
         for (contender, host) in present.iter().zip(hosts) {
             let mut words = origin.words(words, host);
             words.set("FETCH", "");
+            words.set("HTTP2", record.settings.http2);
             let directory = directory.join(contender.name);
             let server = Server::start(contender, &directory, &words, &place, READY);
             if let Some(server) = record.kept(format!("{} ({name})", contender.name), server) {
                 servers.push((*contender, server));
             }
         }
-        Ok(Self { servers, origin })
+        let version = match record.settings.http2 {
+            true => ClientVersion::Http2,
+            false => ClientVersion::Http1,
+        };
+        Ok(Self {
+            version,
+            servers,
+            origin,
+        })
     }
 
     fn subjects(&self) -> impl Iterator<Item = Subject<'_>> {
@@ -100,6 +112,7 @@ impl Setup {
             contender,
             address: server.address(),
             origin: &self.origin,
+            version: self.version,
             may_change_content: false,
         })
     }

@@ -2,6 +2,7 @@
 
 use super::measurement::Subject;
 use crate::client::group::{ClientGroup, GroupState};
+use crate::client::http2::ClientVersion;
 use crate::client::reader::RECEIVE_BUFFER_BYTES;
 use crate::origin::Origin;
 use crate::record::millis;
@@ -70,7 +71,13 @@ pub(crate) struct Herd {
 /// The herd of so many [`CLIENTS`].
 pub(crate) fn measure(subject: &Subject<'_>, clients: usize) -> Result<Herd, String> {
     let path = subject.path(&format!("herd-{clients}"));
-    measure_at(&[subject.address], subject.origin, &path, clients)
+    let version = subject.version;
+    measure_by(
+        version,
+        &[subject.address],
+        subject.origin,
+        (&path, clients),
+    )
 }
 
 /// The same, spread over several servers; they all request this path.
@@ -79,6 +86,15 @@ pub(crate) fn measure_at(
     origin: &Origin,
     path: &str,
     clients: usize,
+) -> Result<Herd, String> {
+    measure_by(ClientVersion::Http1, servers, origin, (path, clients))
+}
+
+fn measure_by(
+    version: ClientVersion,
+    servers: &[SocketAddr],
+    origin: &Origin,
+    (path, clients): (&str, usize),
 ) -> Result<Herd, String> {
     let plan = PLANS.iter().find(|plan| plan.clients == clients);
     let plan = plan.ok_or("there is no such herd")?;
@@ -89,7 +105,7 @@ pub(crate) fn measure_at(
     };
     let mut group = ClientGroup::connect(servers, clients, RECEIVE_BUFFER_BYTES);
     let begun = Instant::now();
-    group.ask(plan.pause, |_| spec.clone());
+    group.ask(version, plan.pause, |_| spec.clone());
     let asking = begun.elapsed();
     let state = wait(&mut group, begun);
     let duration = begun.elapsed();

@@ -1,6 +1,7 @@
 //! A fast reader requests a response that a slow one is reading.
 
 use super::measurement::Subject;
+use crate::client::http2::ClientVersion;
 use crate::client::reader::{RECEIVE_BUFFER_BYTES, Reader};
 use crate::record::markdown::ratio;
 use crate::record::millis;
@@ -54,12 +55,14 @@ pub(crate) fn measure(subject: &Subject<'_>) -> Result<Join, String> {
         ..ResponseSpec::new(path, SIZE_BYTES)
     };
     let (shared, own) = (paced(&path), paced(&subject.path("direct")));
+    let own = &own;
     let is_over = AtomicBool::new(false);
     let (slow, fast, direct) = std::thread::scope(|scope| {
-        let slow = scope.spawn(|| read_slowly(subject.address, &shared, &is_over));
+        let slow = scope.spawn(|| read_slowly(subject, &shared, &is_over));
         std::thread::sleep(JOINS_AFTER);
-        let direct = scope.spawn(|| read_fast(subject.origin.address(), &own));
-        let fast = read_fast(subject.address, &shared);
+        let direct = (ClientVersion::Http1, subject.origin.address());
+        let direct = scope.spawn(move || read_fast(direct, own));
+        let fast = read_fast((subject.version, subject.address), &shared);
         is_over.store(true, Ordering::Relaxed);
         (slow.join(), fast, direct.join())
     });
@@ -80,8 +83,13 @@ pub(crate) fn measure(subject: &Subject<'_>) -> Result<Join, String> {
     })
 }
 
-fn read_slowly(to: SocketAddr, spec: &ResponseSpec, is_over: &AtomicBool) -> Result<u64, String> {
-    let mut reader = Reader::ask(to, spec, Some(RECEIVE_BUFFER_BYTES))?;
+fn read_slowly(
+    subject: &Subject<'_>,
+    spec: &ResponseSpec,
+    is_over: &AtomicBool,
+) -> Result<u64, String> {
+    let buffer = Some(RECEIVE_BUFFER_BYTES);
+    let mut reader = Reader::ask_by(subject.version, subject.address, spec, buffer)?;
     let mut next = Instant::now();
     while !is_over.load(Ordering::Relaxed) {
         next += STEP;
@@ -92,9 +100,12 @@ fn read_slowly(to: SocketAddr, spec: &ResponseSpec, is_over: &AtomicBool) -> Res
 }
 
 /// How long it took, if it was done in time, and what was read.
-fn read_fast(to: SocketAddr, spec: &ResponseSpec) -> Result<(Option<Duration>, u64), String> {
+fn read_fast(
+    (version, to): (ClientVersion, SocketAddr),
+    spec: &ResponseSpec,
+) -> Result<(Option<Duration>, u64), String> {
     let begun = Instant::now();
-    let mut reader = Reader::ask(to, spec, None)?;
+    let mut reader = Reader::ask_by(version, to, spec, None)?;
     let is_done = reader.read_until(SIZE_BYTES, begun + FAST_MAX)?;
     Ok((is_done.then(|| begun.elapsed()), reader.read_bytes()))
 }

@@ -1,5 +1,6 @@
 //! What an experiment is given, and what it hands back.
 
+use crate::client::http2::ClientVersion;
 use crate::origin::Origin;
 use crate::proxy::contender::Contender;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) contender: &'static Contender,
     pub(crate) address: SocketAddr,
     pub(crate) origin: &'a Origin,
+    /// What clients speak.
+    pub(crate) version: ClientVersion,
     /// Whether a module of it may change content, which has no length then.
     pub(crate) may_change_content: bool,
 }

@@ -141,7 +141,8 @@ pub(crate) fn measure(
     };
     let before = sample(0)?;
     let mut group = ClientGroup::connect(&[subject.address], CLIENTS, RECEIVE_BUFFER_BYTES);
-    group.ask(Duration::ZERO, |client| kind.spec(&path, client));
+    let spec = |client| kind.spec(&path, client);
+    group.ask(subject.version, Duration::ZERO, spec);
     let mut samples = Vec::new();
     let mut begun_all = None;
     let mut next = Instant::now();

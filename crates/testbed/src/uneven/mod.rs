@@ -87,6 +87,10 @@ pub(crate) struct Options {
         default_value = "abort,read-ahead,join,herd,memory,path"
     )]
     experiments: Vec<Experiment>,
+    /// Clients speak HTTP/2, of which not every proxy knows: weir alone, without the long path
+    #[arg(long)]
+    #[serde(default)]
+    http2: bool,
     /// Downloads over the long path with each read-ahead, on each side
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(..=100))]
     pairs: u32,
@@ -120,7 +124,10 @@ impl Benchmark for Figures {
         Some("none: content is a function of target and offset, nothing is drawn");
 
     fn measure(record: &mut Record, _: &Path) -> Result<(), Failure> {
-        let peers = record.settings.peers.clone();
+        let mut peers = record.settings.peers.clone();
+        if record.settings.http2 {
+            peers = vec![contender::WEIR.to_owned()];
+        }
         let all = (&CONTENDERS[..], &peers[..]);
         let participants = Participants::prepare(record, all, &[], CONNECTIONS_MAX)?;
         let names = participants.present.iter();

@@ -74,7 +74,12 @@ pub(crate) fn requested(subject: &Subject<'_>, kind: Kind) -> ResponseSpec {
 
 pub(crate) fn measure(subject: &Subject<'_>, kind: Kind) -> Result<ReadAhead, String> {
     let spec = requested(subject, kind);
-    let mut reader = Reader::ask(subject.address, &spec, Some(RECEIVE_BUFFER_BYTES))?;
+    let mut reader = Reader::ask_by(
+        subject.version,
+        subject.address,
+        &spec,
+        Some(RECEIVE_BUFFER_BYTES),
+    )?;
     if subject.may_change_content {
         reader.accept_any_framing();
     }

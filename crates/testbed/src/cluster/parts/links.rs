@@ -1,5 +1,6 @@
 //! A herd of clients, and read-ahead: what `uneven` measures of one node, of several.
 
+use crate::client::http2::ClientVersion;
 use crate::cluster::Record;
 use crate::cluster::nodes::{NodeRules, Nodes};
 use crate::cluster::setup::Setup;
@@ -99,6 +100,7 @@ fn measure_read_ahead(
         contender,
         address: nodes.addresses()[0],
         origin: &setup.origin,
+        version: ClientVersion::Http1,
         may_change_content: false,
     };
     if let [first, other] = nodes.nodes.as_slice() {

@@ -262,6 +262,7 @@ impl Bench {
         let start = |name: &str, fetch: &str| {
             let mut words = origin.words(words, host);
             words.set("FETCH", fetch);
+            words.set("HTTP2", false);
             let mut server = Server::launch(weir, &directory.join(name), &words, &place)?;
             net.near.inside(|| server.wait_until_it_answers(READY))??;
             Ok::<_, Failure>(server)
