@@ -6,9 +6,10 @@
 //! they store, `uneven` about links that do not match, `store-bench` about stores on disk, `memory`
 //! about a slow disk, `sim-bench` about the simulator, `scale` about simulated networks of many
 //! caches, `bench-speed` about `weir bench` itself, `dashboard` about the page of the admin
-//! interface, `links` about links with a budget, `tls` about TLS and HTTP/2 toward clients;
-//! `modules` counts the code of modules; `tables` writes tables of documents from records. `cargo
-//! xtask` starts this program: it is built in release, or it would be what is measured.
+//! interface, `links` about links with a budget, `tls` about TLS and HTTP/2 toward clients,
+//! `attack` about attacks of a few bytes; `modules` counts the code of modules; `tables` writes
+//! tables of documents from records. `cargo xtask` starts this program: it is built in release, or
+//! it would be what is measured.
 
 mod client;
 mod cluster;
@@ -83,6 +84,8 @@ enum Command {
     Links(CommandLine<peers::links::Options>),
     /// What TLS and HTTP/2 toward clients cost: hits, handshakes, idle connections, in turn
     Tls(CommandLine<peers::tls::Options>),
+    /// What attacks of a few bytes by HTTP/2 and TLS cost: CPU time, memory, others' response times
+    Attack(CommandLine<peers::attack::Options>),
     /// Write the tables of documents anew, from the newest records
     Tables,
     /// The origin of the benchmarks
@@ -91,6 +94,9 @@ enum Command {
     /// A server that does the least
     #[command(name = floor::ROLE, hide = true)]
     Floor(floor::Options),
+    /// The attacker of `attack`
+    #[command(name = peers::attack::ROLE, hide = true)]
+    Attacker(peers::attack::AttackerOptions),
     /// The origin of `bench-speed`
     #[command(name = speed::ROLE, hide = true)]
     SpeedOrigin(speed::SiteOptions),
@@ -154,6 +160,8 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
         }
         Command::Links(options) => benchmark::run::<peers::links::Figures>(options, arguments),
         Command::Tls(options) => benchmark::run::<peers::tls::Figures>(options, arguments),
+        Command::Attack(options) => benchmark::run::<peers::attack::Figures>(options, arguments),
+        Command::Attacker(options) => peers::attack::run(&options),
         Command::BenchSpeed(options) => benchmark::run::<speed::Figures>(options, arguments),
         Command::Modules(options) => benchmark::run::<tables::modules::Figures>(options, arguments),
         Command::Tables => tables::run(),
@@ -183,7 +191,7 @@ mod tests {
             "peers --show a.json",
             "peers-scenario --scenario wpb --peers weir,apache --scale 0.1 --cache 75 --seed 7 \
              --clients 8,96 --together no --set origin.latency=constant(1s) --out /d --install",
-            "uneven --install --peers weir,squid --experiments abort,path --pairs 3 --out r.json",
+            "uneven --install --peers weir,squid --experiments abort,path --pairs 3 --http2 --out r.json",
             "instructions --against w --requests 100 --idle 0 --rules 100 --record r.json",
             "extend --parts instructions,cpu,table5,read-ahead,transcoder --requests 100 \
              --seconds 1 --rounds 2 --scale 0.1 --seed 7 --out r.json",
@@ -202,6 +210,7 @@ mod tests {
             "dashboard --seconds 5 --pairs 3 --out r.json",
             "links --seconds 5 --rounds 3 --pages 9 --weir w --out r.json",
             "tls --only weir,nginx --seconds 3 --rounds 3 --idle 0 --out r.json",
+            "attack --only rapid-reset,tls-slow --seconds 3 --rounds 1 --share 5 --out r.json",
             "modules --record r.json",
             "tables",
         ] {
@@ -250,6 +259,8 @@ mod tests {
             "scale --nodes 1025",
             "scale --sample 0",
             "tls --only squid",
+            "attack --only everything",
+            "attack --share 0",
             "modules --seconds 1",
             "tables --fast",
         ] {

@@ -10,6 +10,7 @@
 //! and the origin's own counter says that hits did not reach it and uncacheable requests did. A run
 //! that fails a check stays in the record with the reason and out of the table.
 
+pub(crate) mod attack;
 mod cells;
 pub(crate) mod dashboard;
 pub(crate) mod links;

@@ -219,6 +219,8 @@ mod tests {
             "DISK",
             "ADMIN",
             "FETCH",
+            "HTTP2",
+            "STALLED",
             "MODULE_TABLES",
             "CLUSTER_TABLES",
             "SERVERS",
@@ -245,7 +247,7 @@ mod tests {
             words.set(name, "1");
         }
         peers::scenario::set_store(&mut words, 75, true);
-        let tables: [&[Contender]; 10] = [
+        let tables: [&[Contender]; 11] = [
             &peers::CONTENDERS,
             &peers::scenario::CONTENDERS,
             &peers::dashboard::CONTENDERS,
@@ -253,6 +255,7 @@ mod tests {
             &store::CONTENDERS,
             &memory::CONTENDERS,
             &peers::tls::CONTENDERS,
+            &peers::attack::CONTENDERS,
             &extend::PROGRAMS,
             &cluster::PROGRAMS,
             &cluster::figure13::PROGRAMS,
