@@ -5,6 +5,7 @@
 
 use crate::command::output;
 use crate::failure::Failure;
+use crate::root;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -145,6 +146,35 @@ pub fn go() -> Result<(), Failure> {
         "this Go is too old: {}\nhint: install {major}.{minor} or later from https://go.dev/dl",
         text.trim()
     )))
+}
+
+/// Pebble, the authority by which implementations of ACME are tested, and its version: that of
+/// Debian 12 knows no renewal information.
+const PEBBLE: &str = "github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.3";
+
+/// Makes sure that Pebble is there, in a folder of `target/`; its path.
+///
+/// # Errors
+/// It cannot be built from here.
+pub fn pebble() -> Result<PathBuf, Failure> {
+    let folder = root::directory()
+        .join("target/pebble")
+        .join(version_of(PEBBLE));
+    let program = folder.join("pebble");
+    if program.is_file() {
+        return Ok(program);
+    }
+    go()?;
+    eprintln!("building {PEBBLE}");
+    let mut install = Command::new(find("go").unwrap_or_else(|| "go".into()));
+    install.args(["install", PEBBLE]).env("GOBIN", &folder);
+    output(install.stderr(Stdio::inherit()))?;
+    Ok(program)
+}
+
+/// The version in the name of a Go module.
+fn version_of(module: &str) -> &str {
+    module.split_once('@').map_or("", |(_, version)| version)
 }
 
 /// Major and minor of `go1.26.8`.

@@ -529,6 +529,8 @@ labels! {
         Full = "full",
         /// With those of an earlier session.
         Resumed = "resumed",
+        /// An authority has validated a name (ACME, RFC 8737); there is no connection.
+        Validation = "validation",
         /// The client has begun with HTTP in clear.
         Http = "http",
         /// The client has closed or broken the connection.
@@ -548,6 +550,26 @@ labels! {
         NoCertificate = "no-certificate",
         /// What the client has sent is not as the protocol has it.
         Failed = "failed",
+    }
+
+    /// What became of an order of a certificate (ACME).
+    AcmeOrderEnd {
+        /// It was issued, and is used.
+        Issued = "issued",
+        /// The authority was not reached, or has not answered.
+        Unreachable = "unreachable",
+        /// The authority has refused the account, the order or the names.
+        Refused = "refused",
+        /// The authority did not find that the names are served here.
+        Validation = "validation",
+        /// The authority demands to be left alone for some time.
+        Limited = "limited",
+        /// The authority was not ready in time.
+        Timeout = "timeout",
+        /// What was issued cannot be used.
+        Unusable = "unusable",
+        /// It could not be kept: the folder cannot be written.
+        Storage = "storage",
     }
 
     /// What became of the header by which a balancer says whose connection it hands on.

@@ -41,11 +41,11 @@ pub use histogram::{
     HOLD_TIME_HELP, Histogram, HistogramSnapshot, OCTAVES, RESPONSE_TIME_HELP, octave_limit_us,
 };
 pub use label::{
-    Aborted, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome,
-    Http2End, Http2Reset, Joined, Label, LoginOutcome, Lost, ModuleFault, ModuleRequestEnd,
-    NextHopHttp2End, NotStored, OpenReason, PeerRefusal, ProxyHeaderEnd, ReloadOutcome,
-    RequestPhase, Reuse, RouteChoice, RuleDeviation, Source, StatusClass, Supply, TlsHandshakeEnd,
-    Unrecorded, Verdict, WaitEnd, WaitReason,
+    Aborted, AcmeOrderEnd, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal,
+    HopOutcome, Http2End, Http2Reset, Joined, Label, LoginOutcome, Lost, ModuleFault,
+    ModuleRequestEnd, NextHopHttp2End, NotStored, OpenReason, PeerRefusal, ProxyHeaderEnd,
+    ReloadOutcome, RequestPhase, Reuse, RouteChoice, RuleDeviation, Source, StatusClass, Supply,
+    TlsHandshakeEnd, Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 pub use merge::Merge;
 pub use metric::{Family, Kind, LabelSet, Metric, SLOTS};

@@ -5,11 +5,11 @@
 //! counter is adding a row.
 
 use crate::label::{
-    Aborted, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal, HopOutcome,
-    Http2End, Http2Reset, Joined, Label, LoginOutcome, Lost, ModuleFault, ModuleRequestEnd,
-    NextHopHttp2End, NotStored, OpenReason, PeerRefusal, ProxyHeaderEnd, ReloadOutcome,
-    RequestPhase, Reuse, RouteChoice, RuleDeviation, StatusClass, Supply, TlsHandshakeEnd,
-    Unrecorded, Verdict, WaitEnd, WaitReason,
+    Aborted, AcmeOrderEnd, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal,
+    HopOutcome, Http2End, Http2Reset, Joined, Label, LoginOutcome, Lost, ModuleFault,
+    ModuleRequestEnd, NextHopHttp2End, NotStored, OpenReason, PeerRefusal, ProxyHeaderEnd,
+    ReloadOutcome, RequestPhase, Reuse, RouteChoice, RuleDeviation, StatusClass, Supply,
+    TlsHandshakeEnd, Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -146,6 +146,8 @@ table! {
     /// TLS handshakes with clients, by how they ended; those of connections that carry requests
     /// then are `full` and `resumed`.
     TlsHandshakes(end: TlsHandshakeEnd), Counter, "weir_tls_handshakes_total", "handshakes";
+    /// Orders of certificates (ACME), by how they ended.
+    AcmeOrders(end: AcmeOrderEnd), Counter, "weir_acme_orders_total", "orders";
     /// Client connections that HTTP/2 was spoken on, by why they ended.
     Http2Connections(end: Http2End), Counter, "weir_http2_connections_total", "connections";
     /// Streams of HTTP/2 that were reset before or in place of a response, by the cause.

@@ -170,8 +170,30 @@ impl NamedFamily {
                stale response may have been the answer.",
     };
 
+    /// When certificates end.
+    pub const CERTIFICATE_EXPIRY: Self = Self {
+        name: "weir_tls_certificate_expiry_timestamp_seconds",
+        labels: &["name"],
+        kind: Kind::Gauge,
+        unit: "seconds",
+        help: "When a certificate of a listener ends, seconds since 1970 UTC, by the first of its \
+               names; of several with that name the first that ends.",
+    };
+
+    /// Orders that have failed in a row.
+    pub const ACME_FAILURES: Self = Self {
+        name: "weir_acme_failures",
+        labels: &["name"],
+        kind: Kind::Gauge,
+        unit: "orders",
+        help: "Orders of a certificate that have failed since the last one that did not, by the \
+               first of its names.",
+    };
+
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
+        Self::CERTIFICATE_EXPIRY,
+        Self::ACME_FAILURES,
         Self::MODULE_METRIC,
         Self::PARENT_REQUESTS,
         Self::RULE_MATCHED,

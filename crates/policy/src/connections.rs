@@ -21,7 +21,8 @@
 //!
 //! Of clients' connections, [`hand_off`] decides which ones another machine goes on with,
 //! [`HandshakePlaces`] whose TLS handshakes make room for others, and [`FrameBudget`] which ones of
-//! HTTP/2 end as they bring about work without requests.
+//! HTTP/2 end as they bring about work without requests. [`renewal`] decides when the certificates
+//! that clients are shown are ordered.
 //!
 //! This module has no sockets: the driver carries out the commands, and calls
 //! [`IdleConnections::remove`] when a peer closes an idle one.
@@ -36,6 +37,7 @@ mod multiplexed;
 mod preconnect;
 mod queue;
 mod reasons;
+pub mod renewal;
 pub mod retry;
 
 pub use client_shares::{ClientShares, HeldBackRequest, SHARED_FROM};

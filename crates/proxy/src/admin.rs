@@ -51,6 +51,7 @@ use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::AdminAddress;
 use crate::modules::report::ModuleReport;
 use crate::request::pac::{self, PAC_PATH, PAC_TYPE};
+use crate::server::control::certificates::CertificateRow;
 use crate::settings::hierarchy::ParentReport;
 use crate::settings::rule_counts::RuleReport;
 use dashboard::Dashboard;
@@ -180,6 +181,9 @@ pub trait Control: Send + Sync {
 
     /// How the next hops of the configuration are.
     fn next_hops(&self) -> Vec<NextHopRow>;
+
+    /// The certificates of listeners, by their names.
+    fn certificates(&self) -> Vec<CertificateRow>;
 
     /// What was counted of rules of the operator, in their order.
     fn rules(&self) -> Vec<RuleReport>;
@@ -398,6 +402,7 @@ async fn metrics(State(control): Proxy, headers: HeaderMap) -> Response {
         modules: control.modules(),
         parents: control.parents(),
         rules: control.rules(),
+        certificates: control.certificates(),
         links: control.links(),
         cluster: control.cluster(),
     };

@@ -1,6 +1,7 @@
 //! The configuration as the workers use it: parsed, compiled, immutable. A reload replaces all of
 //! it.
 
+pub(crate) mod acme;
 pub(crate) mod hierarchy;
 pub(crate) mod hooks;
 pub(crate) mod listener_names;

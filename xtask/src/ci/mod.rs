@@ -153,6 +153,7 @@ fn prerequisites() -> Remark {
     need::programs(&PROGRAMS)?;
     // filters of the tests
     need::go()?;
+    need::pebble()?;
     need::target(filters::TARGET)?;
     let missing = ["fmt", "clippy"].into_iter().any(|part| !has_cargo(part));
     if missing {

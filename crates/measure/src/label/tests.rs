@@ -45,6 +45,7 @@ fn every_label_round_trips_through_its_word_and_index() {
     check::<Http2End>();
     check::<Http2Reset>();
     check::<TlsHandshakeEnd>();
+    check::<AcmeOrderEnd>();
     check::<ProxyHeaderEnd>();
     check::<ReloadOutcome>();
 }

@@ -1,6 +1,6 @@
 use super::record_layer::RecordLayer;
 use super::server::{
-    Certificate, CertificateError, HandshakeFailure, HandshakeRules, Handshakes, PemFile,
+    Ages, Certificate, CertificateError, HandshakeFailure, HandshakeRules, Handshakes, PemFile,
     TicketKeys, TlsServer, VersionMin,
 };
 use super::{TlsStream, is_aes_128, provider};
@@ -42,7 +42,7 @@ fn now_s() -> u64 {
 
 fn read(issued: &Issued, now_s: u64) -> Result<Certificate, CertificateError> {
     let read = |path| std::fs::read(path).expect("a file");
-    Certificate::from_pem(&read(&issued.chain), &read(&issued.key), now_s)
+    Certificate::from_pem(&read(&issued.chain), &read(&issued.key), now_s, Ages::Valid)
 }
 
 /// A server for `a.test`, and who is to be trusted for it.
@@ -468,7 +468,7 @@ fn certificate_that_cannot_be_used_is_refused_with_file_and_reason() {
         assert_eq!(good.covers(host), expected, "{host}");
     }
     let check = |chain: &[u8], key: &[u8], now_s, expected: (PemFile, &str)| {
-        let refused = Certificate::from_pem(chain, key, now_s).expect_err(expected.1);
+        let refused = Certificate::from_pem(chain, key, now_s, Ages::Valid).expect_err(expected.1);
         assert_eq!(refused.file, expected.0, "{refused}");
         assert!(refused.reason.contains(expected.1), "{refused}");
     };

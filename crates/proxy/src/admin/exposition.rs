@@ -13,6 +13,7 @@ pub(super) use format::Format;
 
 use crate::cluster::report::{ClusterReport, MEMBER_STATES, MemberReport};
 use crate::modules::report::ModuleReport;
+use crate::server::control::certificates::CertificateRow;
 use crate::settings::hierarchy::ParentReport;
 use crate::settings::rule_counts::RuleReport;
 use prometheus_client::collector::Collector;
@@ -35,6 +36,7 @@ pub(super) struct Reports {
     pub(super) modules: Vec<ModuleReport>,
     pub(super) parents: Vec<ParentReport>,
     pub(super) rules: Vec<RuleReport>,
+    pub(super) certificates: Vec<CertificateRow>,
     pub(super) links: Vec<LinkRow>,
     pub(super) cluster: Option<ClusterReport>,
 }
@@ -50,6 +52,7 @@ pub(super) fn write(
     registry.register_collector(Box::new(ModuleNumbers(reports.modules)));
     registry.register_collector(Box::new(ParentNumbers(reports.parents)));
     registry.register_collector(Box::new(RuleNumbers(reports.rules)));
+    registry.register_collector(Box::new(CertificateNumbers(reports.certificates)));
     registry.register_collector(Box::new(LinkNumbers(reports.links)));
     registry.register_collector(Box::new(MemberNumbers(reports.cluster)));
     let mut text = String::with_capacity(32 << 10);
@@ -133,6 +136,32 @@ impl Collector for RuleNumbers {
             write_value(&mut one, Kind::Counter, rule.requests)?;
         }
         Ok(())
+    }
+}
+
+/// Certificates of listeners.
+#[derive(Debug)]
+struct CertificateNumbers(Vec<CertificateRow>);
+
+impl Collector for CertificateNumbers {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let mut each = |family: NamedFamily, value: fn(&CertificateRow) -> Option<u64>| {
+            let values = self.0.iter().filter_map(|row| Some((row, value(row)?)));
+            let mut values = values.peekable();
+            if values.peek().is_none() {
+                return Ok(());
+            }
+            let mut encoder = begin_named(&mut encoder, family)?;
+            for (row, value) in values {
+                let labels = [("name", row.name.as_str())];
+                write_value(&mut encoder.encode_family(&labels)?, family.kind, value)?;
+            }
+            Ok(())
+        };
+        each(NamedFamily::CERTIFICATE_EXPIRY, |row| row.expires_unix_s)?;
+        each(NamedFamily::ACME_FAILURES, |row| {
+            row.failures.map(u64::from)
+        })
     }
 }
 

@@ -146,6 +146,10 @@ impl Control for Fake {
         dashboard::next_hops()
     }
 
+    fn certificates(&self) -> Vec<CertificateRow> {
+        Vec::new()
+    }
+
     fn rules(&self) -> Vec<RuleReport> {
         dashboard::rules()
     }

@@ -5,7 +5,9 @@
 //! ([`with_modules`]) as long as they wait for nothing.
 
 mod answer;
+mod challenge;
 mod for_store;
+mod own_content;
 mod pac;
 mod preview;
 mod steps;
@@ -204,6 +206,11 @@ pub(crate) fn take(
         input: Input { bytes: input, at },
     };
     if receiver.client.listener.peers == ForPeers::No {
+        if receiver.worker.shared.challenges.has_tokens()
+            && let Some(answer) = challenge::answer(receiver, &head)
+        {
+            return challenge::take(receiver, front, &answer, out, served);
+        }
         let is_forward = receiver.client.listener.mode == Mode::Forward;
         if is_forward && pac::is_asked(&head) && !is_denied(receiver) {
             return pac::take(receiver, front, out, served);

@@ -49,9 +49,10 @@ pub(crate) async fn begin(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>)
         listener,
         place,
     } = accepted;
-    let handshake = worker
-        .handshakes
-        .accept((stream, peer.ip()), server, rules, worker.counters());
+    let handshake =
+        worker
+            .handshakes
+            .accept((stream, peer.ip()), &server, rules, worker.counters());
     let done = tokio::select! {
         biased;
         done = handshake => done,

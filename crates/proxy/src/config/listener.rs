@@ -1,5 +1,6 @@
 //! Addresses that clients connect to, and what a listener is to them.
 
+pub(super) mod acme;
 mod balancers;
 pub(super) mod tls;
 

@@ -31,7 +31,9 @@ pub use disk::{Admission, Directory, Disk, Scrub, Verify};
 pub use dns::Dns;
 pub use fetch::Fetch;
 pub use limits::Limits;
-pub use listener::tls::{CertificateFiles, ListenerTls, TlsVersion};
+pub(crate) use listener::acme::orders as acme_orders;
+pub use listener::acme::{Acme, AcmeChallenge, AcmeFolder, CaFile, ContactUrl, DirectoryUrl};
+pub use listener::tls::{CertificateSource, ListenerCertificate, ListenerTls, TlsVersion};
 pub use listener::{Listener, ListenerKind, Mode};
 pub use log::{Log, LogClients, LogFormat, LogQueries, LogTarget};
 pub use module::Module;
@@ -98,6 +100,8 @@ pub struct Config {
     pub modules: Vec<Module>,
     /// The nodes that share what they store.
     pub cluster: Cluster,
+    /// Whom certificates are ordered from.
+    pub acme: Acme,
     /// The operator's interface.
     pub admin: Admin,
     /// What is stored, and how much of it.
@@ -142,6 +146,7 @@ impl Config {
     pub fn mistakes(&self) -> Mistakes {
         let mut mistakes = self.range_mistakes();
         listener::check(&self.listeners, self.admin.address.socket(), &mut mistakes);
+        listener::acme::check(&self.acme, &self.listeners, &mut mistakes);
         mistakes.note(self.check_modes());
         mistakes.note(admin::check(&self.admin));
         let own = OwnPlaces::new(&self.listeners, &self.admin.address);
@@ -174,6 +179,7 @@ impl Config {
             &WORKERS_MAX,
         ));
         self.cluster.check_ranges(&mut mistakes);
+        self.acme.check_ranges(&mut mistakes);
         self.admin.check_ranges(&mut mistakes);
         self.cache.check_ranges(&mut mistakes);
         self.disk.check_ranges(&mut mistakes);
@@ -195,6 +201,7 @@ impl Config {
         warnings.extend(rule::warnings(&self.rules, &self.listeners, &self.access));
         warnings.extend(route::link::warnings(&self.links, &self.admin));
         warnings.extend(route::next_hop_tls::warnings(&self.routes));
+        warnings.extend(listener::acme::warnings(&self.acme, &self.listeners));
         warnings
     }
 
@@ -245,6 +252,7 @@ impl Default for Config {
             rules: Vec::new(),
             modules: Vec::new(),
             cluster: Cluster::default(),
+            acme: Acme::default(),
             admin: Admin::default(),
             cache: Cache::default(),
             disk: Disk::default(),
@@ -270,6 +278,7 @@ pub fn settings() -> Vec<Setting> {
     .within(&0, &WORKERS_MAX);
     let mut settings = vec![workers];
     settings.extend(Listener::settings());
+    settings.extend(Acme::settings());
     settings.extend(Admin::settings());
     settings.extend(Route::settings());
     settings.extend(Parent::settings());

@@ -1,5 +1,6 @@
 //! What an operator does to a running proxy: reload, purge, look, stop.
 
+pub(crate) mod certificates;
 mod listeners;
 mod purging;
 mod reports;
@@ -23,16 +24,18 @@ use crate::server::until_restart;
 use crate::settings::hierarchy::ParentReport;
 use crate::settings::rule_counts::RuleReport;
 use crate::settings::tls::TlsServers;
-use crate::settings::{Settings, next_hop_tls};
+use crate::settings::{Settings, acme, next_hop_tls};
 use crate::worker::core::Worker;
 use crate::worker::shared::Shared;
 use arc_swap::ArcSwapOption;
+use certificates::{CertificateRow, open_storage};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
+use weir_acme::Issuer;
 use weir_disk::Disk;
 use weir_disk::files::Files;
 use weir_extend::{ListenerMode, StoredError};
@@ -56,6 +59,8 @@ pub struct Control {
     admin: AdminAddress,
     /// The token that it requires.
     token: ArcSwapOption<Token>,
+    /// The thread that orders certificates, if some are ordered.
+    issuer: Mutex<Option<Issuer>>,
     /// The log of purges that it follows, if the cluster has one.
     purge_log: ArcSwapOption<FollowedLog>,
     /// The first directory of the store on disk.
@@ -117,6 +122,7 @@ impl Control {
                 .build()?,
             admin: AdminAddress::Off,
             token: ArcSwapOption::empty(),
+            issuer: Mutex::default(),
             purge_log: ArcSwapOption::empty(),
             directory: None,
         })
@@ -205,8 +211,12 @@ impl Control {
         let logins = read_logins(&config).map_err(|error| error.to_string())?;
         let client_logins = read_client_logins(&config).map_err(|error| error.to_string())?;
         let before_tls = &self.shared.settings.load().tls;
-        let tls = TlsServers::read(&config, Some(before_tls));
+        let validations = self.shared.challenges.validations();
+        let tls = TlsServers::read(&config, validations, Some(before_tls));
         let tls = tls.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
+        let acme = acme::compile(&config);
+        let acme = acme.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
+        open_storage(acme.as_ref()).map_err(|error| error.to_string())?;
         let before_tls = self.shared.settings.load().connections.tls.clone();
         let next_hop_tls = next_hop_tls::read(&config, Some(&before_tls));
         let next_hop_tls =
@@ -247,6 +257,8 @@ impl Control {
         }
         self.shared.settings.store(Arc::new(settings));
         self.shared.reloaded.send_replace(());
+        self.order_certificates(acme)
+            .map_err(|error| error.to_string())?;
         let rate = config.fetch.background_rate.bytes();
         self.shared.background.set_rate(rate);
         self.shared.network.set_clients_max(clients_max(&config));
@@ -511,6 +523,10 @@ impl admin::Control for Control {
     fn next_hops(&self) -> Vec<NextHopRow> {
         let now = self.shared.clock().now();
         self.shared.settings.load().next_hops(now)
+    }
+
+    fn certificates(&self) -> Vec<CertificateRow> {
+        self.certificates()
     }
 
     fn rules(&self) -> Vec<RuleReport> {

@@ -19,6 +19,7 @@ use crate::log::top::tops::Tops;
 use crate::modules::loaded::{LoadedModules, ModuleKinds};
 use crate::server::advice;
 use crate::server::control::Control;
+use crate::server::control::certificates::open_storage;
 use crate::server::disk_tier::{self, DiskTier};
 use crate::server::history_place;
 use crate::server::secret_file::SecretFile;
@@ -26,7 +27,7 @@ use crate::settings::hooks::Hooks;
 use crate::settings::login::Login;
 use crate::settings::logins::{FILE_BYTES_MAX, Logins, Tokens, Users};
 use crate::settings::tls::TlsServers;
-use crate::settings::{Settings, next_hop_tls};
+use crate::settings::{Settings, acme, next_hop_tls};
 use crate::worker::client_rate::ClientRates;
 use crate::worker::core::Worker;
 use crate::worker::demand::{Background, Popularity, Refreshes};
@@ -47,6 +48,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tokio::sync::watch;
+use weir_acme::PendingChallenges;
 use weir_disk::Disk;
 use weir_disk::files::Files;
 use weir_net::clock::Clock;
@@ -292,8 +294,11 @@ fn start_workers(shared: &Arc<Shared>) -> Result<WorkerPool<Worker>, StartError>
 
 /// Reads the log of purges, opens the listeners, and follows the members of the cluster.
 fn begin_serving(control: &Arc<Control>, config: &Config) -> Result<(), StartError> {
+    let acme = acme::compile(config).map_err(refused("order certificates"))?;
+    open_storage(acme.as_ref())?;
     control.follow_purges(config)?;
     control.open_listeners(config)?;
+    control.order_certificates(acme)?;
     control.follow_members(config)?;
     begin_hand_off(control, config)?;
     control.shared().settings.load().membership.tell_state();
@@ -351,7 +356,9 @@ pub(super) fn share(
     let workers = worker_count(config);
     let modules =
         LoadedModules::load(config, &module_kinds).map_err(refused("load the modules"))?;
-    let tls = TlsServers::read(config, None).map_err(refused("use the certificates"))?;
+    let challenges: Arc<PendingChallenges> = Arc::default();
+    let tls = TlsServers::read(config, challenges.validations(), None)
+        .map_err(refused("use the certificates"))?;
     let next_hop_tls =
         next_hop_tls::read(config, None).map_err(refused("verify next hops by TLS"))?;
     let membership = Arc::new(Membership::default());
@@ -413,6 +420,7 @@ pub(super) fn share(
         network: Arc::new(network),
         give_back_memory,
         store: Arc::new(store),
+        challenges,
         refreshes: Refreshes::default(),
         abandoned_waits: Arc::default(),
         collapsed: Arc::default(),

@@ -8,7 +8,11 @@ use weir_net::tls::client::Authorities;
 use weir_net::tls::{TlsClients, Trust};
 
 /// Bytes of a file with certificates of authorities: those of all that browsers trust have 250 KiB.
-const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+pub(super) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// What to do about such a file that cannot be read.
+pub(super) const PEM_OF_AUTHORITIES: &str = "use a file in PEM with the certificates of \
+     authorities, each from `-----BEGIN CERTIFICATE-----` on";
 
 /// A next hop of a route.
 pub(crate) fn hop_key(route: &Route, url: &NextHopUrl) -> HopKey {
@@ -93,8 +97,7 @@ pub(crate) fn read(config: &Config, before: Option<&TlsClients>) -> Result<TlsCl
                     Invalid::new(
                         key(),
                         format!("`{}`: {error}", path.display()),
-                        "use a file in PEM with the certificates of authorities, each from \
-                         `-----BEGIN CERTIFICATE-----` on",
+                        PEM_OF_AUTHORITIES,
                     )
                 })?)
             }

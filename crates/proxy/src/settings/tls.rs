@@ -1,17 +1,22 @@
 //! The certificates of listeners, read from their files.
 
-use crate::config::{CertificateFiles, Config, Invalid, Listener, ListenerTls, TlsVersion};
-use crate::settings::{Settings, next_hop_tls};
+use crate::config::{CertificateSource, Config, Invalid, Listener, ListenerTls, TlsVersion};
+use crate::settings::{Settings, acme, next_hop_tls};
+use arc_swap::ArcSwap;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
+use weir_acme::Storage;
 use weir_net::tls::TlsServer;
-use weir_net::tls::server::{Certificate, CertificateError, PemFile, TicketKeys, VersionMin};
+use weir_net::tls::server::{
+    Ages, Certificate, CertificateError, PemFile, ServerCertificates, TicketKeys, Validations,
+    VersionMin,
+};
 
 /// Bytes of a file with a chain or a key: a chain of a few certificates has some KiB.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
@@ -23,31 +28,98 @@ const PROTOCOLS: [&[u8]; 2] = [HTTP2, b"http/1.1"];
 pub(crate) const HTTP2: &[u8] = b"h2";
 
 /// What the listeners with TLS offer, by the addresses that they are configured with.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TlsServers(HashMap<SocketAddr, Arc<TlsServer>>);
+#[derive(Debug, Default)]
+pub(crate) struct TlsServers {
+    /// Those with certificates that are ordered are replaced when one is renewed.
+    servers: HashMap<SocketAddr, ArcSwap<TlsServer>>,
+    /// Held while they are.
+    replacing: Mutex<()>,
+}
+
+/// When a certificate ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CertificateExpiry {
+    /// The first of its names; where it has none, the address of the listener.
+    pub(crate) name: String,
+    /// Seconds since 1970.
+    pub(crate) unix_s: u64,
+}
 
 impl TlsServers {
-    /// Reads the files of a valid configuration. Keys of session tickets go on from `before`.
+    /// Reads the files of a valid configuration; authorities that validate names are answered by
+    /// `validations`. Keys of session tickets go on from `before`.
     ///
     /// # Errors
     ///
     /// A file that cannot be used, and why.
-    pub(crate) fn read(config: &Config, before: Option<&Self>) -> Result<Self, Invalid> {
+    pub(crate) fn read(
+        config: &Config,
+        validations: &Arc<Validations>,
+        before: Option<&Self>,
+    ) -> Result<Self, Invalid> {
         let listeners = config.listeners.iter().enumerate();
         let servers = listeners.filter_map(|(index, listener)| {
-            let tls = listener.tls.as_ref()?;
+            listener.tls.as_ref()?;
             let before = before.and_then(|before| before.of(listener.address));
-            let tickets = before.map(|before| before.tickets());
-            let protocols = &PROTOCOLS[usize::from(!listener.has_http2())..];
-            let server = read_server(index, tls, protocols, tickets);
-            Some(server.map(|server| (listener.address, Arc::new(server))))
+            let server = read_server(config, (index, listener), validations, before.as_deref());
+            Some(server.map(|server| (listener.address, ArcSwap::from_pointee(server))))
         });
-        servers.collect::<Result<_, _>>().map(Self)
+        Ok(Self {
+            servers: servers.collect::<Result<_, _>>()?,
+            replacing: Mutex::default(),
+        })
     }
 
     /// What the listener that is configured with this address offers.
-    pub(crate) fn of(&self, address: SocketAddr) -> Option<&Arc<TlsServer>> {
-        self.0.get(&address)
+    pub(crate) fn of(&self, address: SocketAddr) -> Option<Arc<TlsServer>> {
+        self.servers.get(&address).map(ArcSwap::load_full)
+    }
+
+    /// Reads the certificates again of listeners some of which are ordered.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be used, and why: what the listener offers stays as it was.
+    pub(crate) fn use_ordered(
+        &self,
+        config: &Config,
+        validations: &Arc<Validations>,
+    ) -> Result<(), Invalid> {
+        let _one_after_the_other = self
+            .replacing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for (index, listener) in config.listeners.iter().enumerate() {
+            let certificates = listener.tls.iter().flat_map(|tls| &tls.certificates);
+            let mut sources = certificates.map(|certificate| certificate.source());
+            let is_ordered = |source| matches!(source, Some(CertificateSource::Acme(_)));
+            let server = self.servers.get(&listener.address);
+            if let Some(server) = server.filter(|_| sources.any(is_ordered)) {
+                let before = server.load_full();
+                let listener = (index, listener);
+                let read = read_server(config, listener, validations, Some(&*before))?;
+                server.store(Arc::new(read));
+            }
+        }
+        Ok(())
+    }
+
+    /// When each certificate ends.
+    pub(crate) fn expiries(&self) -> Vec<CertificateExpiry> {
+        let mut all = Vec::new();
+        for (address, server) in &self.servers {
+            let server = server.load();
+            all.extend(server.certificates().iter().map(|it| {
+                CertificateExpiry {
+                    name: it
+                        .names()
+                        .next()
+                        .map_or_else(|| address.to_string(), ToOwned::to_owned),
+                    unix_s: it.valid_s().1,
+                }
+            }));
+        }
+        all
     }
 }
 
@@ -57,7 +129,8 @@ impl TlsServers {
 ///
 /// The first file that cannot be used, and why.
 pub fn check_certificates(config: &Config) -> Result<(), Invalid> {
-    TlsServers::read(config, None)?;
+    TlsServers::read(config, &Arc::default(), None)?;
+    acme::compile(config)?;
     next_hop_tls::read(config, None).map(drop)
 }
 
@@ -65,23 +138,12 @@ pub fn check_certificates(config: &Config) -> Result<(), Invalid> {
 /// which no route is for.
 #[must_use]
 pub fn certificate_warnings(config: &Config) -> Vec<Invalid> {
-    let Ok(servers) = TlsServers::read(config, None) else {
-        return Vec::new();
-    };
-    let mut warnings = Vec::new();
-    for (index, listener) in config.listeners.iter().enumerate() {
-        if let Some(server) = servers.of(listener.address) {
-            warnings.extend(without_route(config, (index, listener), server));
-        }
-    }
-    warnings
+    let listeners = config.listeners.iter().enumerate();
+    let all = listeners.flat_map(|listener| without_route(config, listener));
+    all.collect()
 }
 
-fn without_route(
-    config: &Config,
-    (index, listener): (usize, &Listener),
-    server: &TlsServer,
-) -> Vec<Invalid> {
+fn without_route(config: &Config, (index, listener): (usize, &Listener)) -> Vec<Invalid> {
     use crate::config::{HostPattern, ListenerKind};
     let is_any = config.routes.iter().any(|route| route.host.is_none());
     if listener.mode != ListenerKind::Gateway || is_any {
@@ -101,19 +163,24 @@ fn without_route(
             }
         })
     };
-    let certificates = server.certificates().iter().enumerate();
-    let lacking = certificates.filter_map(|(place, certificate)| {
-        let names: Vec<&str> = certificate
-            .names()
-            .filter(|name| !has_route(name))
-            .collect();
+    let certificates = listener.tls.iter().flat_map(|tls| &tls.certificates);
+    let lacking = certificates.enumerate().filter_map(|(place, certificate)| {
+        let path = format!("listener[{index}].tls.certificates[{place}]");
+        let (key, mut names) = match certificate.source()? {
+            CertificateSource::Acme(names) => ("acme", names.to_vec()),
+            CertificateSource::Files { chain, key } => {
+                let read = read_certificate(&path, (chain, key), now_s()).ok()?;
+                ("chain", read.names().map(ToOwned::to_owned).collect())
+            }
+        };
+        names.retain(|name| !has_route(name));
         let first = names.first()?;
         let others = match names.len() - 1 {
             0 => String::new(),
             others => format!(", and {others} more of its names"),
         };
         Some(Invalid::new(
-            format!("listener[{index}].tls.certificates[{place}].chain"),
+            format!("{path}.{key}"),
             format!("no route is for `{first}`, which the certificate is for{others}"),
             "add a route for the host, or use a certificate without it",
         ))
@@ -127,32 +194,31 @@ fn is_below(name: &str, parent: &str) -> bool {
     before.is_some_and(|before| before.ends_with('.'))
 }
 
-fn read_server(
-    index: usize,
-    tls: &ListenerTls,
-    protocols: &[&[u8]],
-    before: Option<&TicketKeys>,
-) -> Result<TlsServer, Invalid> {
+fn now_s() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now_s = now.map_or(0, |now| now.as_secs());
-    let certificates = tls.certificates.iter().enumerate().map(|(place, files)| {
-        let path = format!("listener[{index}].tls.certificates[{place}]");
-        let certificate = read_certificate(&path, files, now_s)?;
-        if place > 0 && certificate.names().next().is_none() {
-            return Err(Invalid::new(
-                format!("{path}.chain"),
-                format!(
-                    "`{}`: it is for no host by name, so that no client gets it",
-                    files.chain.display()
-                ),
-                "have it issued for the names that clients use (subjectAltName), or make it the \
-                 first, which clients get that name no host",
-            ));
-        }
-        Ok(certificate)
-    });
-    let certificates = certificates.collect::<Result<Vec<_>, _>>()?;
+    now.map_or(0, |now| now.as_secs())
+}
+
+fn read_server(
+    config: &Config,
+    (index, listener): (usize, &Listener),
+    validations: &Arc<Validations>,
+    before: Option<&TlsServer>,
+) -> Result<TlsServer, Invalid> {
+    let Some(tls) = &listener.tls else {
+        return Err(Invalid::new(
+            format!("listener[{index}].tls"),
+            "there is no TLS",
+            "add the table",
+        ));
+    };
+    let certificates = ServerCertificates {
+        validations: Arc::clone(validations),
+        ..read_certificates(index, tls, &acme::storage(config))?
+    };
+    let protocols = &PROTOCOLS[usize::from(!listener.has_http2())..];
     let period = tls.ticket_rotation.as_duration();
+    let before = before.map(TlsServer::tickets);
     let tickets = match before.filter(|before| before.period() == period) {
         Some(before) => before.clone(),
         None => TicketKeys::new(period).map_err(|error| {
@@ -175,9 +241,53 @@ fn read_server(
     ))
 }
 
+/// The certificates of the listener with this index. Of those that are ordered there may be none
+/// yet, and one that has expired is used until another is there.
+fn read_certificates(
+    index: usize,
+    tls: &ListenerTls,
+    storage: &Storage,
+) -> Result<ServerCertificates, Invalid> {
+    let mut all = ServerCertificates::default();
+    for (place, certificate) in tls.certificates.iter().enumerate() {
+        let path = format!("listener[{index}].tls.certificates[{place}]");
+        match certificate.source() {
+            Some(CertificateSource::Files { chain, key }) => {
+                let certificate = read_certificate(&path, (chain, key), now_s())?;
+                if place > 0 && certificate.names().next().is_none() {
+                    return Err(Invalid::new(
+                        format!("{path}.chain"),
+                        format!(
+                            "`{}`: it is for no host by name, so that no client gets it",
+                            chain.display()
+                        ),
+                        "have it issued for the names that clients use (subjectAltName), or make it \
+                         the first, which clients get that name no host",
+                    ));
+                }
+                all.ready.push(certificate);
+            }
+            Some(CertificateSource::Acme(names)) => {
+                let names = names.iter().map(|name| name.to_ascii_lowercase());
+                let names: Vec<String> = names.collect();
+                let first = names.first().map(String::as_str).unwrap_or_default();
+                // what is wrong with the file says the thread that orders another one
+                let ordered = storage.certificate(first, now_s()).ok().flatten();
+                let is_covered = |name: &String| ordered.as_ref().is_some_and(|it| it.covers(name));
+                let awaited = names.iter().filter(|name| !is_covered(name));
+                all.awaited.extend(awaited.map(|name| name.as_str().into()));
+                all.is_first_awaited |= place == 0 && ordered.is_none();
+                all.ready.extend(ordered);
+            }
+            None => {}
+        }
+    }
+    Ok(all)
+}
+
 fn read_certificate(
     path: &str,
-    files: &CertificateFiles,
+    (chain_path, key_path): (&Path, &Path),
     now_s: u64,
 ) -> Result<Certificate, Invalid> {
     let unreadable = |key: &str, file: &Path, error: io::Error| {
@@ -187,15 +297,15 @@ fn read_certificate(
             "name a file that the user of this program can read",
         )
     };
-    let chain = read_file(&files.chain, false, FILE_BYTES_MAX);
-    let chain = chain.map_err(|error| unreadable("chain", &files.chain, error))?;
-    let key = read_file(&files.key, true, FILE_BYTES_MAX);
-    let key = key.map_err(|error| unreadable("key", &files.key, error))?;
-    Certificate::from_pem(&chain, &key, now_s).map_err(|error| {
+    let chain = read_file(chain_path, false, FILE_BYTES_MAX);
+    let chain = chain.map_err(|error| unreadable("chain", chain_path, error))?;
+    let key = read_file(key_path, true, FILE_BYTES_MAX);
+    let key = key.map_err(|error| unreadable("key", key_path, error))?;
+    Certificate::from_pem(&chain, &key, now_s, Ages::Valid).map_err(|error| {
         let CertificateError { file, reason, hint } = error;
         let (key, file) = match file {
-            PemFile::Chain => ("chain", &files.chain),
-            PemFile::Key => ("key", &files.key),
+            PemFile::Chain => ("chain", chain_path),
+            PemFile::Key => ("key", key_path),
         };
         Invalid::new(
             format!("{path}.{key}"),

@@ -25,6 +25,7 @@ use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::watch;
+use weir_acme::PendingChallenges;
 use weir_measure::Counters;
 use weir_net::clock::Clock;
 use weir_net::workers::Network;
@@ -39,6 +40,8 @@ pub(crate) struct Shared {
     /// Clock, resolver, counters, connections, and the stage of the shutdown.
     pub(crate) network: Arc<Network>,
     pub(crate) store: Arc<MemoryStore>,
+    /// What authorities are answered that validate names.
+    pub(crate) challenges: Arc<PendingChallenges>,
     pub(crate) access_log: AccessLog,
     /// Writes a line for the operator.
     pub(crate) say: Say,

@@ -1,5 +1,6 @@
 //! TLS toward clients, between curl or openssl and nginx; and HTTP/2, which it brings.
 
+mod acme;
 mod attacks;
 mod bad_input;
 mod browsers;

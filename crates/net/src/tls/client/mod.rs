@@ -8,10 +8,12 @@
 mod handshake;
 mod tls_client;
 mod trust;
+mod verified_stream;
 
 pub(crate) use handshake::{TlsFailure, handshake};
 pub use tls_client::{TlsClient, TlsClients};
 pub use trust::{Authorities, AuthoritiesError, Trust};
+pub use verified_stream::VerifiedStream;
 
 use rustls::client::UnbufferedClientConnection;
 

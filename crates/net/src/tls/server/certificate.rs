@@ -4,9 +4,10 @@ use crate::tls::provider;
 use rustls::SignatureAlgorithm;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
-use rustls::sign::CertifiedKey;
+use rustls::sign::{CertifiedKey, SigningKey};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
 /// A certificate with its chain and its key.
@@ -15,6 +16,17 @@ pub struct Certificate {
     key: Arc<CertifiedKey>,
     /// Names of hosts, in lower case; `*.` begins one that stands for each label.
     names: Box<[Box<str>]>,
+    valid_s: (u64, u64),
+    serial: Box<[u8]>,
+}
+
+/// Of what age a certificate may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ages {
+    /// It must be valid now.
+    Valid,
+    /// It may have expired, or not be valid yet.
+    Any,
 }
 
 /// Of which file something is wrong.
@@ -71,8 +83,13 @@ impl Certificate {
     /// # Errors
     ///
     /// One of them cannot be read, the key is that of another certificate, or the certificate is
-    /// not valid now or not for servers.
-    pub fn from_pem(chain: &[u8], key: &[u8], now_s: u64) -> Result<Self, CertificateError> {
+    /// not valid now, if it has to be, or not for servers.
+    pub fn from_pem(
+        chain: &[u8],
+        key: &[u8],
+        now_s: u64,
+        ages: Ages,
+    ) -> Result<Self, CertificateError> {
         let chain: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(chain).collect();
         let chain = chain.map_err(|error| CertificateError::chain(reason(&error), CHAIN_FORM))?;
         let Some(first) = chain.first().cloned() else {
@@ -80,18 +97,16 @@ impl Certificate {
         };
         let key = PrivateKeyDer::from_pem_slice(key)
             .map_err(|error| CertificateError::key(key_reason(&error), KEY_FORM))?;
-        let key = provider().key_provider.load_private_key(key);
-        let key = key.map_err(|error| {
-            let reason = format!("its private key cannot be used: {error}");
-            CertificateError::key(reason, KEY_KINDS)
-        })?;
+        let key = Self::signing_key(key)?;
         let parsed = EndEntityCert::try_from(&first).map_err(|error| {
             let reason = format!("its first certificate cannot be read: {error}");
             CertificateError::chain(reason, "use a certificate of X.509 version 3")
         })?;
         let names = parsed.valid_dns_names();
         let names: Box<[Box<str>]> = names.map(|name| name.to_ascii_lowercase().into()).collect();
-        check_validity(&parsed, &first, now_s)?;
+        check_validity(&parsed, &first, now_s, ages)?;
+        let valid_s = validity_of(&parsed, &first);
+        let serial = parsed.serial().into();
         let key = CertifiedKey::new(chain, key);
         if key.keys_match().is_err() {
             return Err(CertificateError::key(
@@ -100,8 +115,41 @@ impl Certificate {
                  the first of the chain",
             ));
         }
-        let key = Arc::new(key);
-        Ok(Self { key, names })
+        Ok(Self {
+            key: Arc::new(key),
+            names,
+            valid_s,
+            serial,
+        })
+    }
+
+    /// A private key that can sign.
+    pub(super) fn signing_key(
+        key: PrivateKeyDer<'static>,
+    ) -> Result<Arc<dyn SigningKey>, CertificateError> {
+        let key = provider().key_provider.load_private_key(key);
+        key.map_err(|error| {
+            let reason = format!("its private key cannot be used: {error}");
+            CertificateError::key(reason, KEY_KINDS)
+        })
+    }
+
+    /// From when until when it is valid, seconds since 1970.
+    #[must_use]
+    pub const fn valid_s(&self) -> (u64, u64) {
+        self.valid_s
+    }
+
+    /// Its serial number, as it is encoded (RFC 5280 §4.1.2.2).
+    #[must_use]
+    pub fn serial(&self) -> &[u8] {
+        &self.serial
+    }
+
+    /// The certificate in DER.
+    #[must_use]
+    pub fn der(&self) -> &[u8] {
+        self.key.cert.first().map_or(&[], |der| der)
     }
 
     /// The names that it is for, in lower case. Addresses, which clients do not name, are not among
@@ -166,24 +214,14 @@ fn check_validity(
     parsed: &EndEntityCert<'_>,
     certificate: &CertificateDer<'_>,
     now_s: u64,
+    ages: Ages,
 ) -> Result<(), CertificateError> {
-    let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now_s));
-    // what is verified before a chain is looked for does not depend on the authority
-    let Ok(anchor) = anchor_from_trusted_cert(certificate) else {
-        return Ok(());
+    // inside of what it is valid for, of which each certificate has some second
+    let at_s = match ages {
+        Ages::Valid => now_s,
+        Ages::Any => validity_of(parsed, certificate).0,
     };
-    let anchors = [anchor];
-    let algorithms = provider().signature_verification_algorithms;
-    let verified = parsed.verify_for_usage(
-        algorithms.all,
-        &anchors,
-        &[],
-        now,
-        KeyUsage::server_auth(),
-        None,
-        None,
-    );
-    match verified.map(|_| ()) {
+    match verify_at(parsed, certificate, at_s) {
         Err(webpki::Error::CertExpired { not_after, .. }) => Err(CertificateError::chain(
             format!(
                 "its first certificate has expired {}",
@@ -204,6 +242,43 @@ fn check_validity(
         )),
         _ => Ok(()),
     }
+}
+
+/// What is found wrong before a chain is looked for, which does not depend on the authority.
+fn verify_at(
+    parsed: &EndEntityCert<'_>,
+    certificate: &CertificateDer<'_>,
+    at_s: u64,
+) -> Result<(), webpki::Error> {
+    let Ok(anchor) = anchor_from_trusted_cert(certificate) else {
+        return Ok(());
+    };
+    let anchors = [anchor];
+    let algorithms = provider().signature_verification_algorithms;
+    let verified = parsed.verify_for_usage(
+        algorithms.all,
+        &anchors,
+        &[],
+        UnixTime::since_unix_epoch(Duration::from_secs(at_s)),
+        KeyUsage::server_auth(),
+        None,
+        None,
+    );
+    verified.map(|_| ())
+}
+
+/// From when until when a certificate is valid, seconds since 1970: what is wrong with it long
+/// before and long after says so.
+fn validity_of(parsed: &EndEntityCert<'_>, certificate: &CertificateDer<'_>) -> (u64, u64) {
+    let begin = match verify_at(parsed, certificate, 0) {
+        Err(webpki::Error::CertNotValidYet { not_before, .. }) => not_before.as_secs(),
+        _ => 0,
+    };
+    let end = match verify_at(parsed, certificate, u64::MAX) {
+        Err(webpki::Error::CertExpired { not_after, .. }) => not_after.as_secs(),
+        _ => u64::MAX,
+    };
+    (begin, end)
 }
 
 fn ago(now_s: u64, then: UnixTime) -> String {

@@ -1,26 +1,57 @@
 //! The certificates of a listener, and which of them a client gets.
 
 use super::certificate::Certificate;
+use super::validations::{ACME_TLS, Validations};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, SignatureAlgorithm, SignatureScheme};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+/// What a listener has to show its clients.
+#[derive(Debug, Default)]
+pub struct ServerCertificates {
+    /// The certificates; the first is also for clients that name no host, or one that none is for.
+    pub ready: Vec<Certificate>,
+    /// Names that a certificate is to come for, in lower case: their clients get none until then,
+    /// but one with a wildcard.
+    pub awaited: Vec<Box<str>>,
+    /// Whether the first certificate is one of those: clients that name no host, or one that none
+    /// is for, get none.
+    pub is_first_awaited: bool,
+    /// Certificates for authorities that validate names.
+    pub validations: Arc<Validations>,
+}
+
+impl From<Vec<Certificate>> for ServerCertificates {
+    fn from(ready: Vec<Certificate>) -> Self {
+        Self {
+            ready,
+            ..Self::default()
+        }
+    }
+}
+
 /// Certificates by the names that they are for.
 #[derive(Debug)]
 pub(super) struct Certificates {
     all: Box<[Certificate]>,
     /// Places in `all` by name, those with wildcards as they are written; of each name first those
-    /// whose handshakes cost least.
+    /// whose handshakes cost least. Of a name that a certificate is to come for there is none.
     by_name: HashMap<Box<str>, Vec<usize>>,
     /// Places of those with the names of the first.
     default: Vec<usize>,
+    validations: Arc<Validations>,
 }
 
 impl Certificates {
-    /// At least one; the first is also for clients that name no host, or one that none is for.
-    pub(super) fn new(all: Vec<Certificate>) -> Self {
+    pub(super) fn new(certificates: ServerCertificates) -> Self {
+        let ServerCertificates {
+            ready: all,
+            awaited,
+            is_first_awaited,
+            validations,
+        } = certificates;
         let mut by_name: HashMap<Box<str>, Vec<usize>> = HashMap::new();
         for (place, certificate) in all.iter().enumerate() {
             for name in certificate.names() {
@@ -34,12 +65,21 @@ impl Certificates {
         for places in by_name.values_mut() {
             places.sort_by_key(|place| all[*place].algorithm() == SignatureAlgorithm::RSA);
         }
-        let first = all.first().and_then(|first| first.names().next());
-        let default = first.and_then(|name| by_name.get(name)).cloned();
+        let first = all.first().filter(|_| !is_first_awaited);
+        let of_its_names = |first: &Certificate| {
+            let name = first.names().next();
+            let places = name.and_then(|name| by_name.get(name)).cloned();
+            places.unwrap_or_else(|| vec![0])
+        };
+        let default = first.map(of_its_names).unwrap_or_default();
+        for name in awaited {
+            by_name.entry(name).or_default();
+        }
         Self {
-            default: default.unwrap_or_else(|| vec![0]),
+            default,
             all: all.into(),
             by_name,
+            validations,
         }
     }
 
@@ -51,11 +91,16 @@ impl Certificates {
     fn places(&self, host: &str) -> &[usize] {
         let host = host.strip_suffix('.').unwrap_or(host);
         let exact = self.by_name.get(host);
-        let found = exact.or_else(|| {
-            let (_, parent) = host.split_once('.')?;
-            self.by_name.get(&*format!("*.{parent}"))
+        if let Some(places) = exact
+            && !places.is_empty()
+        {
+            return places;
+        }
+        let wildcard = host.split_once('.').and_then(|(_, parent)| {
+            let parent = format!("*.{parent}");
+            self.by_name.get(&*parent)
         });
-        found.unwrap_or(&self.default)
+        wildcard.or(exact).unwrap_or(&self.default)
     }
 
     /// The certificate for a client, by what it has said; `None` if it can verify none of them.
@@ -100,6 +145,11 @@ impl ConnectionCertificate {
         }
     }
 
+    /// Whether an authority may validate a name now.
+    pub(super) fn may_validate(&self) -> bool {
+        !self.certificates.validations.is_empty()
+    }
+
     /// The name that the client has called the host by, and the certificate that it was given, once
     /// it was.
     pub(super) fn chosen(&self) -> Option<(Option<&str>, &Certificate)> {
@@ -112,6 +162,9 @@ impl ResolvesServerCert for ConnectionCertificate {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().map(str::to_ascii_lowercase);
         let certificates = &self.certificates;
+        if is_validation(&hello) {
+            return certificates.validations.of(name.as_deref()?);
+        }
         let place = certificates.choose(
             name.as_deref(),
             hello.signature_schemes(),
@@ -121,4 +174,12 @@ impl ResolvesServerCert for ConnectionCertificate {
         let _ = self.chosen.set((name.map(Into::into), place));
         Some(Arc::clone(certificates.all[place].certified_key()))
     }
+}
+
+/// Whether an authority validates a name: it offers that protocol and no other (RFC 8737 §3).
+fn is_validation(hello: &ClientHello<'_>) -> bool {
+    let Some(mut offered) = hello.alpn() else {
+        return false;
+    };
+    offered.next() == Some(ACME_TLS) && offered.next().is_none()
 }

@@ -1,6 +1,7 @@
 //! The handshake with a client, and what it may take.
 
 use super::tls_server::{ClientName, TlsServer};
+use super::validations::ACME_TLS;
 use crate::tls::stream::{HandshakeStop, TlsStream};
 use rustls::HandshakeKind;
 use rustls::server::UnbufferedServerConnection;
@@ -97,6 +98,11 @@ impl Handshakes {
         let done = timeout(rules.time, handshake).await;
         drop(place);
         match done.unwrap_or(Err(TlsHandshakeEnd::Timeout)) {
+            // the certificate is all that an authority wants (RFC 8737 §3)
+            Ok(()) if stream.has_protocol(ACME_TLS) => {
+                stream.announce_end();
+                (TlsHandshakeEnd::Validation, Err(HandshakeFailure::Closed))
+            }
             Ok(()) => {
                 let kind = stream.with_side(|side| side.handshake_kind());
                 let end = match kind {

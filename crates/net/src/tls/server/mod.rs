@@ -7,8 +7,11 @@ mod certificate;
 mod certificates;
 mod handshake;
 mod tls_server;
+mod validations;
 
 pub(in crate::tls) use certificate::reason as pem_reason;
-pub use certificate::{Certificate, CertificateError, PemFile};
+pub use certificate::{Ages, Certificate, CertificateError, PemFile};
+pub use certificates::ServerCertificates;
 pub use handshake::{HandshakeFailure, HandshakeRules, Handshakes};
 pub use tls_server::{ClientName, TICKET_PERIOD_MAX, TicketKeys, TlsServer, VersionMin};
+pub use validations::{ACME_TLS, Validations};

@@ -1,7 +1,8 @@
 //! What a listener offers.
 
 use super::certificate::Certificate;
-use super::certificates::{Certificates, ConnectionCertificate};
+use super::certificates::{Certificates, ConnectionCertificate, ServerCertificates};
+use super::validations::ACME_TLS;
 use crate::tls::provider;
 use rustls::crypto::GetRandomFailed;
 use rustls::server::{NoServerSessionStorage, ProducesTickets};
@@ -105,20 +106,19 @@ pub struct TlsServer {
 }
 
 impl TlsServer {
-    /// At least one certificate: the first is also for clients that name no host, or one that none
-    /// is for. `protocols` are the names of those that are spoken over TLS (RFC 7301), best first.
+    /// `protocols` are the names of those that are spoken over TLS (RFC 7301), best first.
     ///
     /// # Panics
     ///
     /// The provider of cryptography does not know the versions: it is built with both.
     #[must_use]
     pub fn new(
-        certificates: Vec<Certificate>,
+        certificates: impl Into<ServerCertificates>,
         tickets: TicketKeys,
         version_min: VersionMin,
         protocols: &[&[u8]],
     ) -> Self {
-        let certificates = Arc::new(Certificates::new(certificates));
+        let certificates = Arc::new(Certificates::new(certificates.into()));
         let config = ServerConfig::builder_with_provider(provider());
         let config = config.with_protocol_versions(version_min.versions());
         let config = config.expect("a provider with both versions");
@@ -157,6 +157,9 @@ impl TlsServer {
         let certificate = Arc::new(ConnectionCertificate::new(Arc::clone(&self.certificates)));
         let mut config = self.config.clone();
         config.cert_resolver = Arc::clone(&certificate) as _;
+        if certificate.may_validate() {
+            config.alpn_protocols.push(ACME_TLS.to_vec());
+        }
         (Arc::new(config), certificate)
     }
 }

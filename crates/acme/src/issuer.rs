@@ -1,0 +1,327 @@
+//! The thread that orders certificates and renews them.
+
+use crate::client::AuthorityClient;
+use crate::order::{Authority, OrderFailure};
+use crate::report::{CertificateReport, Means};
+use crate::settings::AcmeSettings;
+use crate::storage::Storage;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::LocalSet;
+use tokio::time::{sleep, timeout};
+use weir_measure::{AcmeOrderEnd, Label as _, Metric};
+use weir_net::tls::server::Certificate;
+use weir_policy::Now;
+use weir_policy::connections::renewal::{LOOK_AGAIN_MS, Renewal, RenewalStep, Validity};
+use weir_semantics::{Timestamp, write_http_date};
+
+/// Time for a whole order.
+const ORDER_LIMIT: Duration = Duration::from_secs(300);
+
+/// A thread that orders certificates, one after another. It ends when this is dropped: an order
+/// under way is given up, and what is in the storage is whole.
+#[derive(Debug)]
+pub struct Issuer {
+    settings: watch::Sender<Arc<AcmeSettings>>,
+    reports: Arc<Mutex<Vec<CertificateReport>>>,
+}
+
+impl Issuer {
+    /// Orders what `settings` say, from now on.
+    ///
+    /// # Errors
+    ///
+    /// The thread cannot be started.
+    pub fn start(settings: AcmeSettings, means: Means) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let (settings, changes) = watch::channel(Arc::new(settings));
+        let reports = Arc::default();
+        let run = Run {
+            means,
+            tracked: BTreeMap::new(),
+            reports: Arc::clone(&reports),
+        };
+        let work = move || {
+            let local = LocalSet::new();
+            local.block_on(&runtime, run.until_dropped(changes));
+        };
+        thread::Builder::new()
+            .name("weir-acme".into())
+            .spawn(work)?;
+        Ok(Self { settings, reports })
+    }
+
+    /// Orders what these settings say from now on. What has failed is tried again at once, unless
+    /// the authority demands to be left alone.
+    pub fn put(&self, settings: AcmeSettings) {
+        self.settings.send_replace(Arc::new(settings));
+    }
+
+    /// How it is with each certificate.
+    #[must_use]
+    pub fn report(&self) -> Vec<CertificateReport> {
+        let reports = self.reports.lock();
+        reports.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A certificate that is ordered when it is due.
+struct Tracked {
+    renewal: Renewal,
+    /// The one in the storage.
+    current: Option<Certificate>,
+}
+
+struct Run {
+    means: Means,
+    /// By names.
+    tracked: BTreeMap<Vec<Box<str>>, Tracked>,
+    reports: Arc<Mutex<Vec<CertificateReport>>>,
+}
+
+impl Run {
+    async fn until_dropped(mut self, settings: watch::Receiver<Arc<AcmeSettings>>) {
+        let mut stopped = settings.clone();
+        let stopped = async { while stopped.changed().await.is_ok() {} };
+        tokio::select! {
+            () = stopped => {}
+            () = self.follow(settings) => {}
+        }
+    }
+
+    async fn follow(&mut self, mut settings: watch::Receiver<Arc<AcmeSettings>>) {
+        loop {
+            let current = Arc::clone(&settings.borrow_and_update());
+            let storage = Storage::new(&current.folder, &current.directory);
+            let authorities = current.authorities.clone();
+            let (resolver, clock) = (self.means.resolver.clone(), self.means.clock.clone());
+            let client = AuthorityClient::new(authorities, resolver, clock);
+            self.track(&current, &storage);
+            self.work(&current, (&storage, &client), &mut settings)
+                .await;
+        }
+    }
+
+    /// Begins with new certificates, and forgets others.
+    fn track(&mut self, settings: &AcmeSettings, storage: &Storage) {
+        let now = self.means.clock.now();
+        let mut before = std::mem::take(&mut self.tracked);
+        for names in &settings.certificates {
+            let found = storage.certificate(&names[0], seconds(now.wall));
+            let current = found.unwrap_or_else(|error| {
+                (self.means.say)(&format!("ACME: {error}; another one is ordered"));
+                None
+            });
+            let covers = |it: &Certificate| names.iter().all(|name| it.covers(name));
+            let usable = current.as_ref().filter(|it| covers(it)).map(validity);
+            let known = before.remove(names).map(|tracked| tracked.renewal);
+            let known = known.filter(|renewal| renewal.validity() == usable);
+            let renewal = match (known, usable) {
+                (Some(mut renewal), _) => {
+                    renewal.retry_now(now);
+                    renewal
+                }
+                (None, Some(validity)) => Renewal::found(validity, now, draw()),
+                (None, None) => Renewal::new(draw()),
+            };
+            if current.is_none() && renewal.failures() == 0 {
+                (self.means.say)(&format!(
+                    "ACME: there is no certificate for {} yet: clients that name it are refused \
+                     until {} has issued one",
+                    listed(names),
+                    settings.directory
+                ));
+            }
+            self.tracked
+                .insert(names.clone(), Tracked { renewal, current });
+        }
+        self.publish();
+    }
+
+    /// Orders what is due until the settings change.
+    async fn work(
+        &mut self,
+        settings: &AcmeSettings,
+        (storage, client): (&Storage, &AuthorityClient),
+        changes: &mut watch::Receiver<Arc<AcmeSettings>>,
+    ) {
+        let pending = Arc::clone(&self.means.pending);
+        let authority = Authority {
+            settings,
+            client,
+            storage,
+            pending: &pending,
+        };
+        while !changes.has_changed().unwrap_or(true) {
+            let now = self.means.clock.now();
+            match self.next(now) {
+                (RenewalStep::Order, Some(names)) => self.order(&authority, &names).await,
+                (RenewalStep::Ask, Some(names)) => self.ask(&authority, &names).await,
+                (RenewalStep::Wait(ms), _) => {
+                    tokio::select! {
+                        _ = changes.changed() => return,
+                        () = sleep(Duration::from_millis(ms)) => {}
+                    }
+                }
+                // a step is of a certificate
+                _ => return,
+            }
+        }
+    }
+
+    /// What is to be done first, and for which certificate.
+    fn next(&self, now: Now) -> (RenewalStep, Option<Vec<Box<str>>>) {
+        let mut least = LOOK_AGAIN_MS;
+        let mut asked = None;
+        for (names, tracked) in &self.tracked {
+            match tracked.renewal.step(now) {
+                RenewalStep::Order => return (RenewalStep::Order, Some(names.clone())),
+                RenewalStep::Ask => asked = Some(names),
+                RenewalStep::Wait(ms) => least = least.min(ms),
+            }
+        }
+        match asked {
+            Some(names) => (RenewalStep::Ask, Some(names.clone())),
+            None => (RenewalStep::Wait(least), None),
+        }
+    }
+
+    async fn order(&mut self, authority: &Authority<'_>, names: &[Box<str>]) {
+        let Some(tracked) = self.tracked.get_mut(names) else {
+            return;
+        };
+        let retry_min_ms = millis(authority.settings.retry_min);
+        // of an earlier order
+        authority.client.take_demanded_ms();
+        let began = seconds(self.means.clock.now().wall);
+        let old = tracked.current.as_ref();
+        let ordered = timeout(ORDER_LIMIT, authority.order(names, old, began)).await;
+        let ordered = ordered.unwrap_or_else(|_| {
+            let what = format!("it has taken longer than {} s", ORDER_LIMIT.as_secs());
+            Err(OrderFailure::new(AcmeOrderEnd::Timeout, what))
+        });
+        let now = self.means.clock.now();
+        let (end, line) = match ordered {
+            Ok(issued) => {
+                tracked
+                    .renewal
+                    .issued(validity(&issued), now, draw(), retry_min_ms);
+                let end = date(validity(&issued).not_after);
+                let line = format!(
+                    "ACME: a certificate for {} was issued, and is used from now on; it is valid \
+                     until {end}",
+                    listed(names)
+                );
+                tracked.current = Some(issued);
+                (self.means.installed)();
+                (AcmeOrderEnd::Issued, line)
+            }
+            Err(failure) => {
+                let demanded = authority.client.take_demanded_ms();
+                let end = match demanded {
+                    Some(_) => AcmeOrderEnd::Limited,
+                    None => failure.end,
+                };
+                tracked.renewal.failed(now, demanded, draw(), retry_min_ms);
+                let kept = match &tracked.current {
+                    Some(current) => {
+                        format!(
+                            "the old one is kept, until {}",
+                            date(validity(current).not_after)
+                        )
+                    }
+                    None => "there is none".to_owned(),
+                };
+                let line = format!(
+                    "ACME: no certificate for {}: {} ({}; failure {}; {kept})",
+                    listed(names),
+                    failure.reason,
+                    end.word(),
+                    tracked.renewal.failures(),
+                );
+                (end, line)
+            }
+        };
+        let metric = Metric::AcmeOrders(end);
+        self.means.counters.add_shared(metric, 1);
+        (self.means.say)(&line);
+        self.publish();
+    }
+
+    async fn ask(&mut self, authority: &Authority<'_>, names: &[Box<str>]) {
+        let Some(tracked) = self.tracked.get_mut(names) else {
+            return;
+        };
+        let Some(current) = &tracked.current else {
+            return;
+        };
+        let asked = timeout(ORDER_LIMIT, authority.suggestion(current)).await;
+        let now = self.means.clock.now();
+        match asked {
+            Ok(Ok(Some((window, after_ms)))) => {
+                tracked.renewal.suggested(Some(window), Some(after_ms), now);
+            }
+            Ok(Ok(None)) => tracked.renewal.suggests_nothing(),
+            // what it has said before holds
+            Ok(Err(_)) | Err(_) => tracked.renewal.suggested(None, None, now),
+        }
+    }
+
+    fn publish(&self) {
+        let reports = self
+            .tracked
+            .iter()
+            .map(|(names, tracked)| CertificateReport {
+                name: names[0].clone(),
+                failures: tracked.renewal.failures(),
+            });
+        let mut published = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        *published = reports.collect();
+    }
+}
+
+fn validity(certificate: &Certificate) -> Validity {
+    let (not_before, not_after) = certificate.valid_s();
+    let timestamp = |seconds| Timestamp(i64::try_from(seconds).unwrap_or(i64::MAX));
+    Validity {
+        not_before: timestamp(not_before),
+        not_after: timestamp(not_after),
+    }
+}
+
+fn seconds(wall: Timestamp) -> u64 {
+    u64::try_from(wall.0).unwrap_or(0)
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A random number.
+fn draw() -> u32 {
+    u32::try_from(RandomState::new().hash_one(0_u8) >> 32).unwrap_or(0)
+}
+
+fn date(at: Timestamp) -> String {
+    let mut text = [0; 29];
+    write_http_date(at, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Names for a line of the log.
+fn listed(names: &[Box<str>]) -> String {
+    const SHOWN_MAX: usize = 3;
+    let shown = names.iter().take(SHOWN_MAX).map(|name| &**name);
+    let shown = shown.collect::<Vec<&str>>().join(", ");
+    match names.len().saturating_sub(SHOWN_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

@@ -1,0 +1,39 @@
+//! What the thread that orders certificates has from the proxy, and what it reports.
+
+use crate::pending::PendingChallenges;
+use std::fmt;
+use std::sync::Arc;
+use weir_measure::Counters;
+use weir_net::clock::Clock;
+use weir_net::resolver::Resolver;
+
+/// What the thread has from the proxy.
+pub struct Means {
+    /// Finds the authority.
+    pub resolver: Resolver,
+    /// The time.
+    pub clock: Clock,
+    /// Counts orders.
+    pub counters: Arc<Counters>,
+    /// What listeners answer from.
+    pub pending: Arc<PendingChallenges>,
+    /// Writes a line for the operator.
+    pub say: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Called when a certificate was replaced in the storage: it is to be used from then on.
+    pub installed: Box<dyn Fn() + Send>,
+}
+
+impl fmt::Debug for Means {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Means").finish_non_exhaustive()
+    }
+}
+
+/// How it is with one certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateReport {
+    /// The first of its names.
+    pub name: Box<str>,
+    /// Orders that have failed since the last one that did not.
+    pub failures: u32,
+}

@@ -1,0 +1,398 @@
+//! Certificates that an authority issues: Pebble.
+
+use super::{LOCATIONS, s_client};
+use crate::support::{Config, Curl, Issued, KeyKind, Nginx, PATIENCE, Pebble, RawClient, Weir};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+use tempfile::TempDir;
+
+/// A gateway's origin, an authority, and a folder for what it issues.
+struct Setting {
+    nginx: Nginx,
+    pebble: Pebble,
+    folder: TempDir,
+}
+
+impl Setting {
+    fn new(bad_nonces: u32) -> Self {
+        Self {
+            nginx: Nginx::start(LOCATIONS),
+            pebble: Pebble::start(bad_nonces),
+            folder: tempfile::tempdir().expect("a folder"),
+        }
+    }
+
+    /// A gateway in clear where the authority asks, and one with certificates for these lists of
+    /// names.
+    fn by_http(&self, lists: &[&[&str]]) -> Config {
+        let clear = format!("127.0.0.1:{}", self.pebble.http_port);
+        self.config(lists, "127.0.0.1:0", "http-01")
+            .listener(&clear, "gateway")
+    }
+
+    /// A gateway with certificates where the authority asks.
+    fn by_tls(&self, lists: &[&[&str]]) -> Config {
+        let tls = format!("127.0.0.1:{}", self.pebble.tls_port);
+        self.config(lists, &tls, "tls-alpn-01")
+    }
+
+    fn config(&self, lists: &[&[&str]], tls: &str, challenge: &str) -> Config {
+        let lists = lists.iter().map(|names| format!("{{ acme = {names:?} }}"));
+        let lists = lists.collect::<Vec<_>>().join(", ");
+        let ca = self.pebble.issued.chain.display();
+        Config::gateway(&[&self.nginx.origin()])
+            .without_listeners()
+            .listener(tls, "gateway")
+            .of_listener(&format!("tls = {{ certificates = [{lists}] }}"))
+            .set(
+                "acme.directory",
+                &format!("\"{}\"", self.pebble.directory()),
+            )
+            .set("acme.ca", &format!("\"{ca}\""))
+            .set(
+                "acme.folder",
+                &format!("{:?}", self.folder.path().join("acme")),
+            )
+            .set("acme.challenge", &format!("\"{challenge}\""))
+            .set("acme.contact", "[\"mailto:a@weir.test\"]")
+            .set("acme.terms_agreed", "true")
+            .set("acme.retry", "\"1s\"")
+    }
+
+    /// A file of the authority's folder.
+    fn file(&self, name: &str) -> PathBuf {
+        let all = self.folder.path().join("acme");
+        let mut folders = std::fs::read_dir(all).expect("a folder");
+        let folder = folders.next().expect("one").expect("readable");
+        folder.path().join(name)
+    }
+
+    /// curl that trusts what the authority issues, and comes to the first listener.
+    fn curl(&self, weir: &Weir) -> Curl {
+        curl_to(weir.address(), &self.pebble.root())
+    }
+}
+
+fn curl_to(address: SocketAddr, root: &Path) -> Curl {
+    let to = format!("::{address}");
+    Curl::direct().args(["--connect-to", &to, "--cacert", &root.to_string_lossy()])
+}
+
+fn orders(weir: &Weir, end: &str, at_least: u64) {
+    let metric = format!("weir_acme_orders_total{{end=\"{end}\"}}");
+    weir.until(&metric, |metrics| metrics.count(&metric) >= at_least);
+}
+
+/// The serial number of the certificate that a client gets for `host`.
+fn serial(weir: &Weir, host: &str) -> String {
+    let said = s_client(weir.address(), &["-servername", host]);
+    let begin = said.find("-----BEGIN CERTIFICATE").expect("a certificate");
+    let end = said.find("-----END CERTIFICATE").expect("its end");
+    said[begin..end].to_owned()
+}
+
+#[test]
+fn certificate_is_ordered_by_http_and_kept_for_the_owner_and_the_next_start() {
+    let setting = Setting::new(0);
+    let config = setting.by_http(&[&["a.weir.test", "b.weir.test"]]);
+    let mut weir = Weir::serve(&config);
+    orders(&weir, "issued", 1);
+    let curl = || setting.curl(&weir);
+    for host in ["a.weir.test", "b.weir.test"] {
+        curl()
+            .fetch(&format!("https://{host}/cached"))
+            .reply()
+            .expect(200);
+    }
+    let metrics = weir.metrics();
+    let expiry = "weir_tls_certificate_expiry_timestamp_seconds{name=\"a.weir.test\"}";
+    assert!(metrics.count(expiry) > 1_700_000_000);
+    assert_eq!(metrics.count("weir_acme_failures{name=\"a.weir.test\"}"), 0);
+    let mode = |path: &Path| {
+        let metadata = std::fs::metadata(path).expect("it is there");
+        metadata.permissions().mode() & 0o777
+    };
+    let [account, certificate] = ["account.json", "a.weir.test.pem"].map(|it| setting.file(it));
+    assert_eq!((mode(&account), mode(&certificate)), (0o600, 0o600));
+    assert_eq!(mode(certificate.parent().expect("a folder")), 0o700);
+
+    // a token that is not pending is one as any
+    let unknown = format!(
+        "http://127.0.0.1:{}/.well-known/acme-challenge/x",
+        setting.pebble.http_port
+    );
+    let reply = Curl::direct().fetch(&unknown).reply();
+    assert_eq!(reply.status(), 404);
+    assert!(reply.text().contains("nginx"), "{}", reply.text());
+
+    // the next start has both, and orders nothing
+    let (before, account_text) = (serial(&weir, "a.weir.test"), std::fs::read(&account));
+    weir.stop();
+    let weir = Weir::serve(&config);
+    assert_eq!(serial(&weir, "b.weir.test"), before);
+    // a further one is ordered by the same account
+    let more = setting.by_http(&[&["a.weir.test", "b.weir.test"], &["c.weir.test"]]);
+    weir.rewrite(&more.text());
+    weir.ask("POST", "/reload").expect(200);
+    orders(&weir, "issued", 1);
+    curl_to(weir.address(), &setting.pebble.root())
+        .fetch("https://c.weir.test/cached")
+        .reply()
+        .expect(200);
+    assert_eq!(serial(&weir, "a.weir.test"), before);
+    assert_eq!(
+        std::fs::read(&account).expect("a file"),
+        account_text.expect("a file")
+    );
+    let metrics = weir.metrics();
+    assert_eq!(metrics.count("weir_acme_orders_total{end=\"issued\"}"), 1);
+}
+
+#[test]
+fn names_are_proved_in_handshakes_and_bad_nonces_are_taken_again() {
+    let setting = Setting::new(25);
+    let weir = Weir::serve(&setting.by_tls(&[&["a.weir.test"], &["b.weir.test"]]));
+    orders(&weir, "issued", 2);
+    for host in ["a.weir.test", "b.weir.test"] {
+        let url = format!("https://{host}/cached");
+        setting.curl(&weir).fetch(&url).reply().expect(200);
+    }
+    let validated = "weir_tls_handshakes_total{end=\"validation\"}";
+    assert!(weir.metrics().count(validated) >= 2);
+    // nothing is to be validated any more
+    let offer = ["-servername", "a.weir.test", "-alpn", "acme-tls/1"];
+    let said = s_client(weir.address(), &offer);
+    assert!(!said.contains("BEGIN CERTIFICATE"), "{said}");
+}
+
+#[test]
+fn order_that_fails_is_tried_again_and_its_clients_are_refused_until_then() {
+    let mut setting = Setting::new(0);
+    // where nothing listens
+    setting.pebble.find_at("127.0.0.77");
+    let mut weir = Weir::serve(&setting.by_http(&[&["a.weir.test"]]));
+    let said = weir.wait_for("no certificate for a.weir.test");
+    assert!(
+        said.contains("urn:ietf:params:acme:error:connection"),
+        "{said}"
+    );
+    orders(&weir, "validation", 2);
+    let said = s_client(weir.address(), &["-servername", "a.weir.test"]);
+    assert!(!said.contains("BEGIN CERTIFICATE"), "{said}");
+    let metrics = weir.metrics();
+    assert!(metrics.count("weir_acme_failures{name=\"a.weir.test\"}") >= 2);
+    assert!(metrics.count("weir_tls_handshakes_total{end=\"no-certificate\"}") >= 1);
+    // the operator has set it right, and a reload does not wait
+    setting.pebble.find_at("127.0.0.1");
+    weir.ask("POST", "/reload").expect(200);
+    orders(&weir, "issued", 1);
+    let url = "https://a.weir.test/cached";
+    setting.curl(&weir).fetch(url).reply().expect(200);
+    let metrics = weir.metrics();
+    assert_eq!(metrics.count("weir_acme_failures{name=\"a.weir.test\"}"), 0);
+}
+
+#[test]
+fn authority_that_is_down_or_has_forgotten_the_account_costs_no_certificate() {
+    let mut setting = Setting::new(0);
+    let weir = Weir::serve(&setting.by_http(&[&["a.weir.test"]]));
+    orders(&weir, "issued", 1);
+    let (before, root) = (serial(&weir, "a.weir.test"), setting.pebble.root());
+    setting.pebble.kill();
+    let more = setting.by_http(&[&["a.weir.test"], &["b.weir.test"]]);
+    weir.rewrite(&more.text());
+    weir.ask("POST", "/reload").expect(200);
+    orders(&weir, "unreachable", 1);
+    let url = "https://a.weir.test/cached";
+    curl_to(weir.address(), &root)
+        .fetch(url)
+        .reply()
+        .expect(200);
+    // it comes back and knows nothing
+    setting.pebble.launch(0);
+    orders(&weir, "issued", 2);
+    let url = "https://b.weir.test/cached";
+    setting.curl(&weir).fetch(url).reply().expect(200);
+    assert_eq!(serial(&weir, "a.weir.test"), before);
+    assert!(setting.file("account.json.unknown").is_file());
+}
+
+#[test]
+fn certificate_is_renewed_as_the_authority_suggests_without_a_lost_request() {
+    let setting = Setting::new(0);
+    let weir = Weir::serve(&setting.by_http(&[&["a.weir.test"]]));
+    orders(&weir, "issued", 1);
+    let before = serial(&weir, "a.weir.test");
+    let root = setting.pebble.root();
+    let (done, count) = (AtomicBool::new(false), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let (done, count, root) = (&done, &count, &root);
+            let address = weir.address();
+            scope.spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    let url = "https://a.weir.test/cached";
+                    let fetched = curl_to(address, root).args(["-f"]).fetch(url);
+                    if fetched.exit != 0 {
+                        done.store(true, Ordering::Relaxed);
+                        panic!("{fetched:?}");
+                    }
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let pem = std::fs::read_to_string(setting.file("a.weir.test.pem")).expect("a file");
+        let begin = pem.find("-----BEGIN CERTIFICATE").expect("a certificate");
+        setting.pebble.suggest_renewal(&pem[begin..]);
+        // it is asked again at a reload, and else every 6 h
+        weir.ask("POST", "/reload").expect(200);
+        orders(&weir, "issued", 2);
+        let (seen, until) = (count.load(Ordering::Relaxed), Instant::now() + PATIENCE);
+        while count.load(Ordering::Relaxed) < seen + 4 && !done.load(Ordering::Relaxed) {
+            assert!(Instant::now() < until, "requests have stopped");
+            std::thread::yield_now();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_ne!(serial(&weir, "a.weir.test"), before);
+    assert_eq!(weir.metrics().count("weir_panics_total"), 0);
+}
+
+#[test]
+fn expired_certificate_is_used_and_further_names_are_refused_until_another_is_issued() {
+    let mut setting = Setting::new(0);
+    let other = tempfile::tempdir().expect("a folder");
+    let expired = Issued::expired(other.path(), "a.weir.test");
+    let text = [&expired.key, &expired.chain].map(|it| std::fs::read_to_string(it).expect("text"));
+    let place = setting
+        .pebble
+        .directory()
+        .replace("https://", "")
+        .replace([':', '/'], "-");
+    let place = setting.folder.path().join("acme").join(place);
+    std::fs::create_dir_all(&place).expect("a folder");
+    std::fs::write(place.join("a.weir.test.pem"), text.concat()).expect("a file");
+    setting.pebble.kill();
+    let weir = Weir::serve(&setting.by_http(&[&["a.weir.test", "b.weir.test"]]));
+    orders(&weir, "unreachable", 1);
+    let said = s_client(weir.address(), &["-servername", "a.weir.test"]);
+    assert!(said.contains("certificate has expired"), "{said}");
+    let said = s_client(weir.address(), &["-servername", "b.weir.test"]);
+    assert!(!said.contains("BEGIN CERTIFICATE"), "{said}");
+    setting.pebble.launch(0);
+    weir.ask("POST", "/reload").expect(200);
+    orders(&weir, "issued", 1);
+    for host in ["a.weir.test", "b.weir.test"] {
+        let url = format!("https://{host}/cached");
+        setting.curl(&weir).fetch(&url).reply().expect(200);
+    }
+}
+
+#[test]
+fn authority_that_demands_to_be_left_alone_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let issued = Issued::new(folder.path(), "own", &["127.0.0.1"], KeyKind::Ecdsa);
+    let authority = Nginx::start_tls(
+        &issued,
+        "location /dir {
+            default_type application/problem+json;
+            add_header Retry-After 3600 always;
+            return 429 '{\"type\": \"urn:ietf:params:acme:error:rateLimited\", \"detail\": \"\u{1b}[31mslow\"}';
+        }",
+    );
+    let setting = Setting::new(0);
+    let directory = format!("\"{}/dir\"", authority.https("127.0.0.1"));
+    let config = setting.by_http(&[&["a.weir.test"]]);
+    let config = config.set("acme.directory", &directory);
+    let config = config.set("acme.ca", &format!("\"{}\"", issued.chain.display()));
+    let mut weir = Weir::serve(&config);
+    let said = weir.wait_for("no certificate for a.weir.test");
+    assert!(said.contains("(limited; failure 1"), "{said}");
+    // what it says is no command for a terminal
+    assert!(!said.contains('\u{1b}') && said.contains("slow"), "{said}");
+    // a reload does not try again, and a further certificate is not ordered either
+    weir.ask("POST", "/reload").expect(200);
+    weir.ask("POST", "/reload").expect(200);
+    let limited = "weir_acme_orders_total{end=\"limited\"}";
+    assert_eq!(weir.metrics().count(limited), 1);
+}
+
+#[test]
+fn request_for_a_token_that_is_pending_reaches_no_origin() {
+    let mut setting = Setting::new(0);
+    // an authority that finds the name at a relay sees what is answered there
+    let relay = std::net::TcpListener::bind(("127.0.0.88", setting.pebble.http_port));
+    let relay = relay.expect("the address is of loopback");
+    setting.pebble.find_at("127.0.0.88");
+    let weir = Weir::serve(&setting.by_http(&[&["a.weir.test"]]));
+    let (mut asked, _) = relay.accept().expect("the authority asks");
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        std::io::Read::read_exact(&mut asked, &mut byte).expect("a head");
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).expect("text");
+    let path = head.split(' ').nth(1).expect("a path");
+    let clear = weir.listeners[1];
+    let get = |method: &str, host: &str| {
+        let mut client = RawClient::connect(clear);
+        client.send(format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        client.reply()
+    };
+    let answer = get("GET", "A.weir.test:80").expect(200);
+    assert_eq!(answer.field("cache-control"), "no-store");
+    assert!(
+        !answer.field("cache-status").contains("fwd"),
+        "{}",
+        answer.head
+    );
+    let token = path.rsplit('/').next().expect("a token");
+    assert!(
+        answer.text().starts_with(&format!("{token}.")),
+        "{}",
+        answer.text()
+    );
+    assert_eq!(get("POST", "a.weir.test").status(), 400);
+    // of another name it is a request as any
+    assert!(get("GET", "b.weir.test").text().contains("nginx"));
+    // so it is at the listener with TLS
+    let url = format!("https://a.weir.test{path}");
+    let to = format!("::{}", weir.address());
+    let curl = Curl::direct().args(["-k", "--connect-to", &to]);
+    assert_ne!(curl.fetch(&url).exit, 0, "there is no certificate yet");
+    // the authority is answered after all
+    let content = answer.text();
+    let response = format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{content}",
+        content.len()
+    );
+    std::io::Write::write_all(&mut asked, response.as_bytes()).expect("it reads");
+    drop(asked);
+    orders_or_again(&weir, &relay, &content);
+    // the token is not pending any more
+    assert!(get("GET", "a.weir.test").text().contains("nginx"));
+}
+
+/// Waits for the certificate; the authority looks several times.
+fn orders_or_again(weir: &Weir, relay: &std::net::TcpListener, content: &str) {
+    relay.set_nonblocking(true).expect("set");
+    let until = Instant::now() + PATIENCE;
+    let issued = "weir_acme_orders_total{end=\"issued\"}";
+    while weir.metrics().count(issued) == 0 {
+        assert!(Instant::now() < until, "no certificate: {}", weir.said());
+        if let Ok((mut asked, _)) = relay.accept() {
+            asked.set_nonblocking(false).expect("set");
+            let mut head = [0; 4096];
+            let _ = std::io::Read::read(&mut asked, &mut head);
+            let response = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{content}",
+                content.len()
+            );
+            let _ = std::io::Write::write_all(&mut asked, response.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The thread that orders certificates, and what it has replaced.
+
+use super::Control;
+use crate::server::run::StartError;
+use crate::settings::tls::CertificateExpiry;
+use crate::worker::shared::Shared;
+use std::collections::BTreeMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use weir_acme::{AcmeSettings, CertificateReport, Issuer, Means, Storage};
+
+/// A certificate of listeners, for the numbers of the admin interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateRow {
+    /// The first of its names.
+    pub name: String,
+    /// When it ends, seconds since 1970; of several with the name the first; `None` if there is
+    /// none yet.
+    pub expires_unix_s: Option<u64>,
+    /// Orders that have failed in a row, of one that is ordered.
+    pub failures: Option<u32>,
+}
+
+/// Makes the folder of what is ordered.
+///
+/// # Errors
+///
+/// Files cannot be written there.
+pub(crate) fn open_storage(acme: Option<&AcmeSettings>) -> Result<(), StartError> {
+    let Some(acme) = acme else {
+        return Ok(());
+    };
+    let storage = Storage::new(&acme.folder, &acme.directory);
+    storage.open().map_err(|cause| StartError {
+        what: format!(
+            "keep certificates in `{}` (acme.folder)",
+            storage.folder().display()
+        ),
+        cause,
+        hint: Some("name a folder in which the user of this program can write".to_owned()),
+    })
+}
+
+/// Has listeners use the certificates that were ordered, as they are in the storage now.
+fn use_ordered(shared: &Shared) {
+    let settings = shared.settings.load_full();
+    let validations = shared.challenges.validations();
+    let used = settings.tls.use_ordered(&settings.config, validations);
+    if let Err(invalid) = used {
+        let line = format!(
+            "certificates stay as they were: {invalid}; {}",
+            invalid.hint
+        );
+        (shared.say)(&line);
+    }
+}
+
+impl Control {
+    /// Orders what these settings say from now on; nothing without any.
+    ///
+    /// # Errors
+    ///
+    /// The thread cannot be started.
+    pub(crate) fn order_certificates(&self, acme: Option<AcmeSettings>) -> Result<(), StartError> {
+        let mut issuer = self.issuer();
+        match (acme, &*issuer) {
+            (None, _) => *issuer = None,
+            (Some(acme), Some(issuer)) => issuer.put(acme),
+            (Some(acme), None) => {
+                let started = Issuer::start(acme, self.means());
+                *issuer = Some(started.map_err(|cause| StartError {
+                    what: "start the thread that orders certificates".to_owned(),
+                    cause,
+                    hint: None,
+                })?);
+            }
+        }
+        drop(issuer);
+        // one may have been replaced while a reload was under way
+        use_ordered(&self.shared);
+        Ok(())
+    }
+
+    fn issuer(&self) -> MutexGuard<'_, Option<Issuer>> {
+        self.issuer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn means(&self) -> Means {
+        let shared = &self.shared;
+        let installed = Arc::downgrade(shared);
+        Means {
+            resolver: shared.network.resolver().clone(),
+            clock: shared.clock().clone(),
+            counters: Arc::clone(shared.common_counters()),
+            pending: Arc::clone(&shared.challenges),
+            say: Arc::clone(&shared.say),
+            installed: Box::new(move || {
+                // it outlives a proxy that ends
+                if let Some(shared) = installed.upgrade() {
+                    use_ordered(&shared);
+                }
+            }),
+        }
+    }
+
+    /// The certificates of listeners, and how those are that are ordered.
+    pub(crate) fn certificates(&self) -> Vec<CertificateRow> {
+        let mut rows: BTreeMap<String, CertificateRow> = BTreeMap::new();
+        let mut row = |name: String, expires: Option<u64>, failures: Option<u32>| {
+            let row = rows.entry(name.clone()).or_insert(CertificateRow {
+                name,
+                expires_unix_s: None,
+                failures: None,
+            });
+            row.expires_unix_s = match (row.expires_unix_s, expires) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            };
+            row.failures = row.failures.max(failures);
+        };
+        let expiries = self.shared.settings.load().tls.expiries();
+        for CertificateExpiry { name, unix_s } in expiries {
+            row(name, Some(unix_s), None);
+        }
+        let reports = self.issuer().as_ref().map(Issuer::report);
+        for CertificateReport { name, failures } in reports.unwrap_or_default() {
+            row(name.into(), None, Some(failures));
+        }
+        rows.into_values().collect()
+    }
+}
