@@ -159,6 +159,19 @@ impl Http2Connection {
     /// Moves the connection and its streams; ready with a request, or with its end.
     pub fn poll_accept(&mut self, cx: &mut Context<'_>, now: Tick) -> Poll<Http2Accepted> {
         self.shared.set_now(now);
+        let accepted = self.poll_next(cx);
+        if !matches!(accepted, Poll::Ready(Http2Accepted::Request(..))) {
+            // `h2` has no more frames at the moment: what it has given is sent together
+            if let Poll::Ready(Err(_)) = self.shared.poll_sent(cx) {
+                self.shared.send_buffer.borrow_mut().clear();
+                self.state = State::Ended;
+                return Poll::Ready(Http2Accepted::End);
+            }
+        }
+        accepted
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Http2Accepted> {
         loop {
             match &mut self.state {
                 State::Handshake(handshake) => {
@@ -290,6 +303,9 @@ impl Http2Connection {
 
     /// Reads and drops once, of a connection that has ended; 0 at its end.
     pub fn poll_discard(&mut self, cx: &mut Context<'_>, scratch: &mut [u8]) -> Poll<usize> {
+        if let Poll::Ready(Err(_)) = self.shared.poll_sent(cx) {
+            return Poll::Ready(0);
+        }
         let read = self.shared.socket.poll_receive(cx, scratch);
         read.map(|read| read.unwrap_or(0))
     }

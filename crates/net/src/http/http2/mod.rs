@@ -5,7 +5,8 @@
 //! Http2Connection   drives `h2` over a ClientSocket, and gives a head and an Http2Stream for each
 //!                   request; to be polled as long as the connection lasts
 //! Transport         the socket as `h2` sees it; shows the FrameReader what passes
-//! Shared              what the streams of a connection share: the socket, the bounds, the counts
+//! SendBuffer        frames that are gathered, and written when there are no more
+//! Shared            what the streams of a connection share: the socket, the bounds, the counts
 //! Http2Content, Http2Response   the halves of a ClientStream
 //! Http2Answer       a whole response that was made at once
 //! ```
@@ -26,6 +27,7 @@ mod head;
 pub(super) mod next_hop;
 mod piece;
 mod response;
+mod send_buffer;
 mod shared;
 mod transport;
 pub(super) mod tunnel;

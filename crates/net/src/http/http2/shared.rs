@@ -2,10 +2,13 @@
 
 use super::frame_reader::{FrameHead, FrameReader};
 use super::piece::SendQueue;
+use super::send_buffer::SendBuffer;
 use crate::client::ClientSocket;
 use crate::flow::{tcp_info, unacknowledged_bytes};
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use weir_policy::Tick;
 use weir_policy::connections::{Flood, FrameBudget, FrameKind};
@@ -16,6 +19,7 @@ const HEADS_BYTES_MAX: usize = 256 * 1024;
 /// The socket of a connection, what its streams may hold, and what was counted.
 pub(super) struct Shared {
     pub(super) socket: ClientSocket,
+    pub(super) send_buffer: RefCell<SendBuffer>,
     pub(super) queue: Rc<SendQueue>,
     /// How long a stream may be stopped by its window.
     pub(super) window_closed: Duration,
@@ -44,6 +48,7 @@ impl Shared {
         now: Tick,
     ) -> Self {
         Self {
+            send_buffer: RefCell::new(SendBuffer::new(&socket)),
             socket,
             queue: Rc::default(),
             window_closed,
@@ -86,7 +91,12 @@ impl Shared {
         });
     }
 
-    /// These bytes were written to the client.
+    /// Sends what was gathered.
+    pub(super) fn poll_sent(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.send_buffer.borrow_mut().poll_write(&self.socket, cx)
+    }
+
+    /// These bytes are sent to the client.
     pub(super) fn sent(&self, bytes: &[u8]) {
         let frames = &mut *self.frames.borrow_mut();
         let (budget, flood) = (&mut frames.budget, &mut frames.flood);
@@ -138,9 +148,12 @@ impl Shared {
         tcp_info(self.socket.tcp()).map(|info| info.rtt_us)
     }
 
-    /// Bytes that the kernel has and the client has not acknowledged, of all streams.
+    /// Bytes that the kernel has, or is to have, and the client has not acknowledged, of all
+    /// streams.
     pub(super) fn unacknowledged_bytes(&self) -> Option<u32> {
-        unacknowledged_bytes(self.socket.tcp())
+        let gathered = u32::try_from(self.send_buffer.borrow().len()).unwrap_or(u32::MAX);
+        let of_kernel = unacknowledged_bytes(self.socket.tcp())?;
+        Some(of_kernel.saturating_add(gathered))
     }
 }
 

@@ -2,40 +2,25 @@
 
 use super::shared::Shared;
 use crate::client::ClientSocket;
-use crate::flow::ClientFlow;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes that the kernel may hold and not have sent yet. More would be ahead of frames that come
-/// later and matter more; less costs calls.
-const UNSENT_BYTES: u32 = 64 * 1024;
-
 /// Bytes that are read at once: what was decoded of one read is looked at before the next.
 const READ_BYTES_MAX: usize = 8 * 1024;
-
-/// Slices that are written at once.
-const SLICES_MAX: usize = 16;
 
 /// Reads and writes a connection.
 pub(super) struct Transport {
     shared: Rc<Shared>,
     /// What was read before HTTP/2 was known to be spoken.
     first: Vec<u8>,
-    flow: ClientFlow,
 }
 
 impl Transport {
     pub(super) fn new(shared: Rc<Shared>, first: Vec<u8>) -> Self {
-        let mut flow = ClientFlow::new(0);
-        flow.set_unsent(shared.socket.tcp(), Some(UNSENT_BYTES));
-        Self {
-            shared,
-            first,
-            flow,
-        }
+        Self { shared, first }
     }
 }
 
@@ -66,6 +51,8 @@ impl AsyncRead for Transport {
     }
 }
 
+/// What is written is gathered: the connection sends it when `h2` has no more at the moment
+/// ([`Shared::poll_sent`]).
 impl AsyncWrite for Transport {
     fn poll_write(
         self: Pin<&mut Self>,
@@ -80,68 +67,33 @@ impl AsyncWrite for Transport {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        let Shared { socket, .. } = &*this.shared;
-        let room = ready!(this.flow.poll_room(socket.tcp(), cx))?;
-        let mut cut = [IoSlice::new(&[]); SLICES_MAX];
-        let count = cut_to(slices, room, &mut cut);
-        let written = ready!(socket.poll_write_vectored(cx, &cut[..count]))?;
-        this.flow.wrote(written);
-        let mut left = written;
-        for slice in &cut[..count] {
-            let passed = left.min(slice.len());
-            this.shared.sent(&slice[..passed]);
-            left -= passed;
+        let shared = &self.get_mut().shared;
+        if shared.send_buffer.borrow().is_full() {
+            ready!(shared.poll_sent(cx))?;
         }
-        Poll::Ready(Ok(written))
+        let mut gathered = 0;
+        for slice in slices {
+            let taken = shared.send_buffer.borrow_mut().gather(slice);
+            shared.sent(&slice[..taken]);
+            gathered += taken;
+            if taken < slice.len() {
+                break;
+            }
+        }
+        Poll::Ready(Ok(gathered))
     }
 
     fn is_write_vectored(&self) -> bool {
         true
     }
 
-    /// What was accepted is with the kernel.
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ClientSocket::poll_close(&self.get_mut().shared.socket, cx)
-    }
-}
-
-/// Puts the first `room` bytes of `slices` into `cut`; how many slices these are.
-fn cut_to<'s>(
-    slices: &'s [IoSlice<'_>],
-    mut room: usize,
-    cut: &mut [IoSlice<'s>; SLICES_MAX],
-) -> usize {
-    let mut count = 0;
-    let filled = slices.iter().filter(|slice| !slice.is_empty());
-    for (slice, place) in filled.zip(cut) {
-        if room == 0 {
-            break;
-        }
-        let taken = room.min(slice.len());
-        *place = IoSlice::new(&slice[..taken]);
-        room -= taken;
-        count += 1;
-    }
-    count
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slices_are_cut_to_the_room() {
-        let slices = [b"".as_slice(), b"head", b"", b"content"].map(IoSlice::new);
-        for (room, expected) in [(4, "head"), (6, "headco"), (100, "headcontent"), (0, "")] {
-            let mut cut = [IoSlice::new(&[]); SLICES_MAX];
-            let count = cut_to(&slices, room, &mut cut);
-            let pieces: Vec<&[u8]> = cut[..count].iter().map(|slice| &slice[..]).collect();
-            assert_eq!(pieces.concat(), expected.as_bytes());
-        }
+        let shared = &self.get_mut().shared;
+        ready!(shared.poll_sent(cx))?;
+        ClientSocket::poll_close(&shared.socket, cx)
     }
 }

@@ -1,0 +1,121 @@
+//! Frames on their way to the socket.
+
+use crate::client::ClientSocket;
+use crate::flow::ClientFlow;
+use std::cell::Cell;
+use std::io::{self, IoSlice};
+use std::task::{Context, Poll, ready};
+
+/// Frames that are gathered before they are written, bytes. `h2` offers them one by one; a call of
+/// the kernel and a record of TLS for each would cost more than all the rest of a small response.
+pub(super) const GATHERED_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes that the kernel may hold and not have sent yet. More would be ahead of frames that come
+/// later and matter more; less costs calls.
+const UNSENT_BYTES: u32 = 64 * 1024;
+
+thread_local! {
+    /// The buffer of the connection of this thread that has written last.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// What was gathered of the frames of a connection and is not written. While there is nothing it
+/// owns no memory.
+pub(super) struct SendBuffer {
+    bytes: Vec<u8>,
+    /// How many of them are written.
+    written: usize,
+    flow: ClientFlow,
+}
+
+impl SendBuffer {
+    pub(super) fn new(socket: &ClientSocket) -> Self {
+        let mut flow = ClientFlow::new(0);
+        flow.set_unsent(socket.tcp(), Some(UNSENT_BYTES));
+        Self {
+            bytes: Vec::new(),
+            written: 0,
+            flow,
+        }
+    }
+
+    /// Bytes that are not written.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() - self.written
+    }
+
+    /// Whether it takes no more before some of it is written.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes.len() >= GATHERED_BYTES_MAX
+    }
+
+    /// Takes what there is room for of `slice`; how much that is.
+    pub(super) fn gather(&mut self, slice: &[u8]) -> usize {
+        if self.bytes.capacity() == 0 {
+            self.bytes = SPARE.take();
+            self.bytes.reserve_exact(GATHERED_BYTES_MAX);
+        }
+        let room = GATHERED_BYTES_MAX.saturating_sub(self.bytes.len());
+        let taken = room.min(slice.len());
+        self.bytes.extend_from_slice(&slice[..taken]);
+        taken
+    }
+
+    /// Writes all of it; ready when that is done, or cannot be.
+    pub(super) fn poll_write(
+        &mut self,
+        socket: &ClientSocket,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        while self.len() > 0 {
+            let room = ready!(self.flow.poll_room(socket.tcp(), cx));
+            let end = self.bytes.len().min(self.written.saturating_add(room?));
+            let slice = IoSlice::new(&self.bytes[self.written..end]);
+            let count = ready!(socket.poll_write_vectored(cx, &[slice]))?;
+            self.flow.wrote(count);
+            self.written += count;
+        }
+        self.clear();
+        Poll::Ready(Ok(()))
+    }
+
+    /// Forgets what is not written.
+    pub(super) fn clear(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        self.written = 0;
+        if bytes.capacity() > 0 {
+            SPARE.set(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::{TcpListener, TcpStream};
+
+    #[tokio::test]
+    async fn frames_are_bounded_written_in_order_and_leave_no_memory() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (mut client, socket) = (client.unwrap(), ClientSocket::Clear(accepted.unwrap().0));
+        let mut buffer = SendBuffer::new(&socket);
+        let offered: Vec<u8> = (0..=250).cycle().take(2 * GATHERED_BYTES_MAX).collect();
+        let mut taken = 0;
+        for piece in offered.chunks(1000) {
+            taken += buffer.gather(piece);
+        }
+        assert_eq!((taken, buffer.len()), (GATHERED_BYTES_MAX, taken));
+        assert!(buffer.is_full());
+        let mut received = vec![0; taken];
+        let written = std::future::poll_fn(|cx| buffer.poll_write(&socket, cx));
+        let (written, read) = tokio::join!(written, client.read_exact(&mut received));
+        written.unwrap();
+        read.unwrap();
+        assert!(received == offered[..taken]);
+        assert_eq!((buffer.len(), buffer.bytes.capacity()), (0, 0));
+    }
+}
