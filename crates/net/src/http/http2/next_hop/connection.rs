@@ -20,12 +20,10 @@ use weir_semantics::ProxyError;
 /// Bytes of a decoded head, with 32 for each field (RFC 9113 §6.5.2).
 const HEAD_BYTES_MAX: u32 = 64 * 1024;
 
-/// Content of all streams that is received and not taken, bytes. More than their windows have
-/// together at any time (`StreamRules::windows_bytes_max`): readers that stop before the windows
-/// become smaller keep what they had, and the windows of the next may grow again; of a hundred
-/// streams, each with the largest that it may have, that comes to three times as much. Were it
-/// less, those that stop would hold back the others.
-const CONNECTION_WINDOW: u32 = 16 << 20;
+/// Content of all streams that is received and not taken, bytes: more than their windows have
+/// together (`StreamRules::windows_bytes_max`). Were it less, readers that stop would hold back the
+/// others.
+const CONNECTION_WINDOW: u32 = 32 << 20;
 
 /// Bytes of a frame that is received.
 const FRAME_BYTES_MAX: u32 = 16 * 1024;

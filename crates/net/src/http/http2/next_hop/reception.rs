@@ -29,6 +29,8 @@ pub(super) struct Reception {
     content: Option<RecvStream>,
     /// Content that was received and is not taken.
     taken: Bytes,
+    /// The next hop has answered with what is no head of a response.
+    is_malformed: bool,
     /// No content follows the head, whatever the stream does.
     has_no_content: bool,
     /// The final head was accepted.
@@ -108,12 +110,15 @@ impl<'a> Http2Reception<'a> {
                     }
                     Err(error) => {
                         self.stream.note(&error, self.place);
+                        // it was refused by `h2`
+                        self.state.is_malformed = error.is_library();
                         return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
                     }
                 }
             }
         };
         let Ok(text) = text else {
+            self.state.is_malformed = true;
             if let Some(request) = &mut halves.request {
                 request.send_reset(Reason::PROTOCOL_ERROR);
             }
@@ -137,8 +142,9 @@ impl<'a> Http2Reception<'a> {
         false
     }
 
+    /// An answer that is no response is one all the same.
     pub(crate) fn has_received(&self) -> bool {
-        !self.state.bytes.is_empty()
+        !self.state.bytes.is_empty() || self.state.is_malformed
     }
 
     pub(crate) fn is_worth_reading(&mut self, limits: &HeadLimits) -> bool {
@@ -162,6 +168,8 @@ impl<'a> Http2Reception<'a> {
         state.bytes.drain(..accepted.consumed);
         state.arrival = Arrival::new();
         if let Some(length) = accepted.length {
+            // it is alive: to give up what follows says nothing of it
+            self.place.answered();
             state.is_accepted = true;
             state.named = accepted.named;
             state.has_no_content = matches!(length, BodyLength::None | BodyLength::Exact(0));
