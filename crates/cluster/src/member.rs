@@ -147,6 +147,7 @@ mod tests {
                 port,
                 tls: None,
                 http2: false,
+                proxy_header: None,
             },
             weight: Weight::ONE,
             state: NodeState::In,
@@ -194,6 +195,7 @@ mod tests {
                 port,
                 tls: None,
                 http2: false,
+                proxy_header: None,
             });
             assert_eq!(found, expected, "{text}");
         };

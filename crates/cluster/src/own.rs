@@ -28,6 +28,7 @@ impl OwnNode {
             port: address.port(),
             tls: None,
             http2: false,
+            proxy_header: None,
         });
         Some(Member {
             name: self.name.clone()?,
@@ -113,6 +114,7 @@ mod tests {
                 port: if name == "c" { 4002 } else { 4001 },
                 tls: None,
                 http2: false,
+                proxy_header: None,
             },
             weight: Weight::ONE,
             state: NodeState::In,

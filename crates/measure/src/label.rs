@@ -357,6 +357,8 @@ labels! {
         Ahead = "ahead",
         /// For a tunnel.
         Tunnel = "tunnel",
+        /// The next hop is told for whom it is, and no other request uses it.
+        OneRequest = "one-request",
     }
 
     /// Why a next hop was chosen among those of its route, or a node among those of its cluster:

@@ -58,6 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             port,
             tls: None,
             http2: false,
+            proxy_header: None,
         },
     )?;
     println!("{}", listener.address());

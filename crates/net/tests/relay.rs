@@ -37,6 +37,7 @@ fn hop(address: SocketAddr) -> HopKey {
         port: address.port(),
         tls: None,
         http2: false,
+        proxy_header: None,
     }
 }
 

@@ -101,6 +101,8 @@ pub(crate) struct Settings {
     pub(crate) remembers_connections: bool,
     /// Next hops by the numbers that routes use.
     pub(crate) hops: Vec<HopKey>,
+    /// Whether a next hop is told for whom a connection to it is.
+    pub(crate) tells_next_hops: bool,
     /// What listeners with TLS offer.
     pub(crate) tls: TlsServers,
     /// Parents and siblings of forward proxies.
@@ -165,6 +167,7 @@ impl Settings {
                     .map(|port| *port..=*port)
                     .collect(),
             ),
+            tells_next_hops: hops.iter().any(HopKey::is_for_one_request),
             remembers_connections: routes.remembers_connections(),
             routes: Mutex::new(routes),
             hops,

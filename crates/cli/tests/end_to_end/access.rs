@@ -1,6 +1,7 @@
 //! Who may use the proxy, and what it may reach: by default nothing on this machine.
 
 mod balancer;
+mod told_next_hops;
 
 use crate::support::{Config, Curl, Nginx, RawClient, Reply, Weir};
 use std::net::TcpListener;

@@ -100,10 +100,10 @@ impl Config {
         self
     }
 
-    /// Has the next hops of the last route be verified as this says: the `tls` table in TOML.
-    pub(crate) fn route_tls(mut self, tls: &str) -> Self {
+    /// Adds a line to the table of the last route.
+    pub(crate) fn of_route(mut self, line: &str) -> Self {
         let route = self.routes.last_mut().expect("a route");
-        route.push_str(&format!("tls = {tls}\n"));
+        route.push_str(&format!("{line}\n"));
         self
     }
 
@@ -112,6 +112,11 @@ impl Config {
         let route = self.routes.last_mut().expect("a route");
         route.push_str(&format!("http2 = {http2}\n"));
         self
+    }
+
+    /// Has the next hops of the last route be verified as this says: the `tls` table in TOML.
+    pub(crate) fn route_tls(self, tls: &str) -> Self {
+        self.of_route(&format!("tls = {tls}"))
     }
 
     /// Adds a module; `options` are lines of its table in TOML.

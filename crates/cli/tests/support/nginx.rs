@@ -50,6 +50,16 @@ impl Nginx {
         Self::start_on(" http2", "", locations)
     }
 
+    /// Starts one to which each connection names a client, under TLS if there is a certificate.
+    pub(crate) fn start_told(issued: Option<&Issued>, locations: &str) -> Self {
+        let Some(issued) = issued else {
+            return Self::start_on(" proxy_protocol", "", locations);
+        };
+        let (chain, key) = (issued.chain.display(), issued.key.display());
+        let tls = format!("ssl_certificate {chain}; ssl_certificate_key {key};");
+        Self::start_on(" ssl proxy_protocol", "", &format!("{tls}\n{locations}"))
+    }
+
     fn start_on(tls: &str, http: &str, locations: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join("www")).expect("a folder");

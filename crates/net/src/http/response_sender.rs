@@ -10,6 +10,7 @@ use crate::filter::{ContentFilter, SentFilter};
 use crate::flow::{Pacing, SendRate};
 use std::borrow::Cow;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -88,6 +89,18 @@ impl<'c> ResponseSender<'c> {
     /// Limits how fast content leaves. Heads do not count, and do not wait.
     pub fn set_rate(&mut self, rate: Box<dyn SendRate>) {
         self.pacing.set(rate);
+    }
+
+    /// The address at which the client's connection was accepted.
+    #[must_use]
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        let socket = match &self.kind {
+            Kind::Http1(response) => response.socket(),
+            Kind::Http2(response) => response.socket(),
+            #[cfg(feature = "multiplexed-double")]
+            Kind::Double(_) => return None,
+        };
+        socket.local_addr().ok()
     }
 
     /// Content leaves as fast as the client takes it, from now on.

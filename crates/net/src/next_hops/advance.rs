@@ -45,7 +45,7 @@ fn open_one(worker: &Worker, rules: &Arc<ConnectionRules>, destination: &Destina
         let demand = pool::advance_demand(worker, hop, being_opened);
         judge_preconnect(&ahead, &demand, worker.now()).is_ok()
     };
-    if network.is_draining() || !is_wanted(0) {
+    if hop.is_for_one_request() || network.is_draining() || !is_wanted(0) {
         return false;
     }
     // counted before the idle ones: a connection that becomes idle in between is then counted

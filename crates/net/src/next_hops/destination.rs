@@ -1,5 +1,6 @@
 //! Where a connection leads to, and which addresses it may lead to.
 
+use super::dial::ClientEnds;
 use super::failure::ConnectFailure;
 use super::hop_key::HopKey;
 use super::rules::ConnectionRules;
@@ -25,6 +26,9 @@ pub struct Destination {
     /// The client that the request counts for, of which each has a share of the connections;
     /// `None` if it has none, or is of another node.
     pub client: Option<ClientNetwork>,
+    /// The client's connection, of which the next hop is told if its key says so; `None` if it has
+    /// none, or is of another node.
+    pub client_ends: Option<ClientEnds>,
     /// Gets the results of connection attempts.
     pub observer: Option<Rc<dyn ConnectObserver>>,
 }
@@ -59,6 +63,7 @@ impl Destination {
             guarded: false,
             read_ahead: ReadAhead::Unbounded,
             client: None,
+            client_ends: None,
             observer: None,
         }
     }

@@ -1,5 +1,9 @@
 //! Opening a connection: resolve, judge every address, try them one after the other with a head
-//! start each; then the TLS handshake, if there is one.
+//! start each; then the PROXY header and the TLS handshake, if there are.
+
+mod proxy_header;
+
+pub use proxy_header::{ClientEnds, ProxyHeaderVersion};
 
 use super::destination::{ConnectOutcome, Destination};
 use super::failure::ConnectFailure;
@@ -16,6 +20,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -89,7 +94,18 @@ pub(crate) async fn dial(
         HopOutcome::Limit => {}
         _ => destination.report(worker.now(), ConnectOutcome::Failed),
     }
-    let connected = result?;
+    let mut connected = result?;
+    if let Some(version) = destination.hop.proxy_header {
+        let header = proxy_header::header(version, destination.client_ends);
+        tell(
+            rules,
+            &destination.hop,
+            &mut connected.stream,
+            &header,
+            until,
+        )
+        .await?;
+    }
     let stream = match tls {
         None => NextHopSocket::Clear(connected.stream),
         Some(client) => {
@@ -111,6 +127,27 @@ pub(crate) async fn dial(
         address: connected.address,
         setup_us: connected.setup_us,
     })
+}
+
+/// Tells the next hop for whom the connection is.
+async fn tell(
+    rules: &ConnectionRules,
+    hop: &HopKey,
+    socket: &mut TcpStream,
+    header: &[u8],
+    until: Instant,
+) -> Result<(), ConnectFailure> {
+    let sent = timeout_at(until, socket.write_all(header)).await;
+    if let Some(link) = rules.links.of(hop) {
+        count_set_up(link, (0, header.len()));
+    }
+    match sent {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(ConnectFailure::new(
+            ProxyError::ConnectionTerminated,
+            format!("{hop} closed the connection before it was told for whom it is"),
+        )),
+    }
 }
 
 /// What connections with `trust` are opened with.

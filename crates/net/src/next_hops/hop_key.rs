@@ -1,11 +1,12 @@
 //! The name of a next hop.
 
+use super::dial::ProxyHeaderVersion;
 use crate::tls::Trust;
 use std::fmt;
 use std::sync::Arc;
 
 /// A next hop by host, port, and how it is spoken to: connections are pooled and counted by it.
-/// Those in clear, and those with another trust, are never used for it.
+/// Those in clear, those with another trust, and those that name a client are never used for it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HopKey {
     /// Canonical host: lower case, an IPv6 address without brackets.
@@ -17,6 +18,9 @@ pub struct HopKey {
     /// HTTP/2 may be spoken: by TLS if the next hop chooses it (ALPN); in clear without asking
     /// (prior knowledge, RFC 9113 §3.3).
     pub http2: bool,
+    /// The version of the PROXY protocol by which it is told for whom each connection is; `None`: it
+    /// is not told.
+    pub proxy_header: Option<ProxyHeaderVersion>,
 }
 
 impl HopKey {
@@ -30,6 +34,7 @@ impl HopKey {
             port,
             tls: None,
             http2: false,
+            proxy_header: None,
         }
     }
 
@@ -51,6 +56,15 @@ impl HopKey {
         }
     }
 
+    /// The same next hop, which is told for whom each connection is.
+    #[must_use]
+    pub fn told_by(self, proxy_header: Option<ProxyHeaderVersion>) -> Self {
+        Self {
+            proxy_header,
+            ..self
+        }
+    }
+
     /// The same next hop, spoken to by HTTP/1.1.
     #[must_use]
     pub fn by_http1(self) -> Self {
@@ -58,6 +72,12 @@ impl HopKey {
             http2: false,
             ..self
         }
+    }
+
+    /// Whether a connection to it is for one request: for the client that it was told.
+    #[must_use]
+    pub const fn is_for_one_request(&self) -> bool {
+        self.proxy_header.is_some()
     }
 
     /// Its URL, as messages have it.

@@ -21,6 +21,7 @@ pub use advance::keep_ready;
 pub use connection::{Connection, IdleConnection};
 pub use destination::{ConnectObserver, ConnectOutcome, Destination};
 pub(crate) use dial::dial;
+pub use dial::{ClientEnds, ProxyHeaderVersion};
 pub use failure::ConnectFailure;
 pub use hop_key::HopKey;
 pub(crate) use link::{ConnectionLink, LinkReads, LinkUse};

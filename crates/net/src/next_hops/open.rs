@@ -36,8 +36,12 @@ pub(super) async fn open(
             Ok(stream) => {
                 let took_ms = network.clock().tick().ms_since(began);
                 permit.opened(took_ms);
-                worker.counters().inc(Metric::NextHopOpens(label(why)));
                 let hop = destination.hop.clone();
+                let why_label = match hop.is_for_one_request() {
+                    true => OpenLabel::OneRequest,
+                    false => label(why),
+                };
+                worker.counters().inc(Metric::NextHopOpens(why_label));
                 let in_advance = why == OpenReason::Preconnect;
                 return Ok(Connection::new(worker, stream, hop, permit, in_advance));
             }

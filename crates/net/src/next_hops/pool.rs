@@ -282,8 +282,11 @@ pub(super) fn usable(
 /// waits for it, else to the next one.
 ///
 /// Nothing of the exchange may be left to read or to write: a byte that arrives later makes the
-/// connection unusable.
+/// connection unusable. One that is for one request is closed.
 pub fn check_in(worker: &Worker, connection: Connection) {
+    if connection.hop.is_for_one_request() {
+        return;
+    }
     let now = worker.now();
     let busy_ms = now.tick.ms_since(connection.uses.busy_since);
     keep(worker, now, connection.into_idle(), Some(busy_ms));

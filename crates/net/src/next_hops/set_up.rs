@@ -24,7 +24,8 @@ use weir_policy::connections::{Demand, Room, WaitEnd, WaitReason};
 use weir_semantics::ProxyError;
 
 /// A connection to `destination` for one request; with `fresh` a new one, for example for a retry
-/// after an idle connection failed (RFC 9112 §9.3.1).
+/// after an idle connection failed (RFC 9112 §9.3.1). It is new in any case where the next hop is
+/// told for whom it is.
 ///
 /// The caller returns it with [`check_in`](super::check_in) if it can be used again, or drops it.
 ///
@@ -39,6 +40,8 @@ pub async fn obtain(
     destination: &Destination,
     fresh: bool,
 ) -> Result<Connection, ConnectFailure> {
+    // what was told of one client is used for no request of another
+    let fresh = fresh || destination.hop.is_for_one_request();
     let idle = if fresh {
         None
     } else {

@@ -155,6 +155,7 @@ mod tests {
                 port,
                 tls: None,
                 http2: false,
+                proxy_header: None,
             })
         };
         let mut hops = DistinctPeers::default();

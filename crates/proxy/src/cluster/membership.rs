@@ -509,6 +509,7 @@ mod tests {
                 port: 4000 + u16::from(name.as_bytes()[0]),
                 tls: None,
                 http2: false,
+                proxy_header: None,
             },
             weight: Weight::ONE,
             state: NodeState::In,

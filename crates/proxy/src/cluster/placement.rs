@@ -84,6 +84,7 @@ mod tests {
                 port: 4000 + weight,
                 tls: None,
                 http2: false,
+                proxy_header: None,
             },
             weight: Weight::new(weight).expect("a weight"),
             state,

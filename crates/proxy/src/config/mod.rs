@@ -44,6 +44,7 @@ pub use route::members_source::MembersSource;
 pub use route::next_hop_tls::NextHopTls;
 pub use route::parent::{Direct, Parent, ParentKind};
 pub use route::probe::Probe;
+pub use route::send_proxy_protocol::SendProxyProtocol;
 pub use route::{HostPattern, PathPrefix, Route};
 pub(crate) use route::{balancing, parent};
 pub use rule::{

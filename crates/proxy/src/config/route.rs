@@ -9,10 +9,12 @@ pub(in crate::config) mod next_hop_tls;
 mod own_member;
 pub(crate) mod parent;
 pub(in crate::config) mod probe;
+pub(in crate::config) mod send_proxy_protocol;
 
 use crate::config::listener::Listener;
 use crate::config::route::next_hop_tls::NextHopTls;
 use crate::config::route::probe::Probe;
+use crate::config::route::send_proxy_protocol::SendProxyProtocol;
 use crate::config::setting::Setting;
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::mistakes::Mistakes;
@@ -69,6 +71,9 @@ balancing::with_constants! {
         /// Whether HTTP/2 is spoken to the next hops; absent: to those by TLS that choose it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub http2: Option<bool>,
+        /// How next hops are told for whom a connection is; absent: they are not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub send_proxy_protocol: Option<SendProxyProtocol>,
     }
 }
 
@@ -121,6 +126,7 @@ impl Route {
                 "Next hops behind a link, and requests that switch protocols (WebSocket), are spoken to by HTTP/1.1 in any case.",
             ],
         ));
+        settings.push(send_proxy_protocol::setting());
         settings
     }
 }

@@ -73,6 +73,9 @@ pub(crate) async fn run(
             .as_deref()
             .and_then(|stored| missing_range::first_missing(exchange, stored, worker.now()));
     }
+    if exchange.settings.tells_next_hops {
+        exchange.client.accepted_at(stream.response.local_address());
+    }
     let next_hop = match NextHop::of(exchange) {
         Ok(next_hop) => next_hop,
         Err(answer) => return no_next_hop(stream, exchange, answer).await,

@@ -148,6 +148,7 @@ impl NextHop {
                 guarded: false,
                 read_ahead: exchange.read_ahead(),
                 client: exchange.counted_client(),
+                client_ends: exchange.client_ends(),
                 observer: None,
             },
             of_route: None,
@@ -230,6 +231,7 @@ impl NextHop {
             guarded: true,
             read_ahead: exchange.settings.read_ahead_of(None),
             client: exchange.counted_client(),
+            client_ends: exchange.client_ends(),
             observer: None,
         };
         if let Some(ip) = host.ip() {
@@ -314,6 +316,7 @@ impl NextHop {
                 guarded: false,
                 read_ahead: settings.read_ahead_of(route),
                 client: exchange.counted_client(),
+                client_ends: exchange.client_ends(),
                 observer: Some(Rc::new(RouteHealth(hop.clone()))),
             },
             of_route: Some(OfRoute {
@@ -409,6 +412,7 @@ pub(crate) fn keep_ready(worker: &Worker) {
             // several routes may lead there; a transfer sets its own
             read_ahead: settings.read_ahead_of(None),
             client: None,
+            client_ends: None,
             observer: Some(Rc::new(RouteHealth(RouteHop::new(
                 &settings,
                 worker,

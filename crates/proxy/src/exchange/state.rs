@@ -32,6 +32,7 @@ use std::sync::Arc;
 use weir_extend::{HeadFields, LocalResponse};
 use weir_measure::Metric;
 use weir_net::http::{HopLines, NextHopStream};
+use weir_net::next_hops::ClientEnds;
 use weir_policy::catalog::Refusal;
 use weir_policy::destination::ClientNetwork;
 use weir_policy::extension::Variant;
@@ -363,6 +364,11 @@ impl RequestState {
             false => Vec::new(),
         };
         counted_client(&self.settings, self.client.facts(), &fields)
+    }
+
+    /// Its client's connection, of which a next hop may be told; `None` as above.
+    pub(crate) fn client_ends(&self) -> Option<ClientEnds> {
+        self.counted_client().and_then(|_| self.client.ends())
     }
 
     /// What of it may be nominated by a response; `fields` are its own.

@@ -92,6 +92,7 @@ impl JudgedRequest {
             guarded: true,
             read_ahead: settings.read_ahead_of(None),
             client: None,
+            client_ends: None,
             observer: None,
         };
         if let Ok(ip) = self.hop.host.parse() {

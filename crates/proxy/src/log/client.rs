@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use weir_net::next_hops::ClientEnds;
 use weir_net::tls::server::ClientName;
 use weir_policy::route::ConnectionHops;
 use weir_semantics::{Authority, Scheme};
@@ -112,6 +113,8 @@ pub(crate) struct RequestClient {
     peer: SocketAddr,
     connection: u64,
     sequence: u32,
+    /// Where its connection was accepted, if a next hop is told.
+    local: Option<SocketAddr>,
     /// Where requests of its connection were sent, if a route looks at that.
     hops: Option<Rc<RefCell<ConnectionHops>>>,
 }
@@ -124,6 +127,7 @@ impl RequestClient {
             peer: facts.peer,
             connection: facts.connection,
             sequence: facts.sequence,
+            local: None,
             hops: None,
         }
     }
@@ -131,6 +135,17 @@ impl RequestClient {
     /// The same, of a connection whose requests were sent to `hops`.
     pub(crate) fn remember(&mut self, hops: &Rc<RefCell<ConnectionHops>>) {
         self.hops = Some(Rc::clone(hops));
+    }
+
+    /// Its connection was accepted at this address.
+    pub(crate) const fn accepted_at(&mut self, local: Option<SocketAddr>) {
+        self.local = local;
+    }
+
+    /// Its connection, if the address at which it was accepted is known.
+    pub(crate) fn ends(&self) -> Option<ClientEnds> {
+        let client = self.peer;
+        self.local.map(|local| ClientEnds { client, local })
     }
 
     /// Calls `choose` with where the requests of its connection were sent before, to note it there.

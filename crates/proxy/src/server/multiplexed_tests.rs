@@ -115,6 +115,7 @@ impl Connection {
             port: address.port(),
             tls: None,
             http2: false,
+            proxy_header: None,
         };
         let double = DoubleNextHop::new(hop, address);
         double.enter();

@@ -2,7 +2,7 @@
 //! files.
 
 use super::tls::read_file;
-use crate::config::{Config, Invalid, NextHopUrl, Route};
+use crate::config::{Config, Invalid, NextHopUrl, Route, SendProxyProtocol};
 use weir_net::next_hops::HopKey;
 use weir_net::tls::client::Authorities;
 use weir_net::tls::{TlsClients, Trust};
@@ -16,12 +16,14 @@ pub(super) const PEM_OF_AUTHORITIES: &str = "use a file in PEM with the certific
 
 /// A next hop of a route.
 pub(crate) fn hop_key(route: &Route, url: &NextHopUrl) -> HopKey {
-    let key = HopKey::new(url.host.as_str(), url.port);
+    let told_by = route.send_proxy_protocol.map(SendProxyProtocol::version);
+    let key = HopKey::new(url.host.as_str(), url.port).told_by(told_by);
     let key = match url.tls {
         false => key,
         true => key.over_tls(trust_of(route)),
     };
-    match route.has_http2(url) {
+    // a connection of HTTP/2 is for the requests of all clients
+    match route.has_http2(url) && told_by.is_none() {
         false => key,
         true => key.by_http2(),
     }
@@ -29,7 +31,7 @@ pub(crate) fn hop_key(route: &Route, url: &NextHopUrl) -> HopKey {
 
 /// A next hop as each route with it has it, and as a parent.
 pub(crate) fn hop_keys(config: &Config, url: &NextHopUrl) -> Vec<HopKey> {
-    let with_it = |route: &&Route| url.tls && route.next_hops.contains(url);
+    let with_it = |route: &&Route| route.next_hops.contains(url);
     let routes = config.routes.iter().filter(with_it);
     let mut keys: Vec<HopKey> = routes.map(|route| hop_key(route, url)).collect();
     keys.push(url.into());

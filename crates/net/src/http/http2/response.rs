@@ -11,6 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 /// Of a client that opens the window of a stream, it does so by as many bytes within each
@@ -300,6 +301,10 @@ impl Http2Response {
         *half = SendHalf::Ended;
         self.sent_bytes += section.len() as u64;
         Ok(())
+    }
+
+    pub(crate) fn socket(&self) -> &TcpStream {
+        self.shared.socket.tcp()
     }
 
     pub(crate) fn set_unsent_limit(&mut self, bytes: Option<u32>) {

@@ -23,6 +23,7 @@ fn one_busy() -> (Arc<OpenConnections>, HopKey, OpenRules, Permit) {
         port: 80,
         tls: None,
         http2: false,
+        proxy_header: None,
     };
     let rules = OpenRules {
         per_hop_max: 2,
