@@ -1,7 +1,7 @@
 //! A connection of HTTP/2, and the requests that come on it.
 
 use super::content::Http2Content;
-use super::head::{self, Http2Form};
+use super::head::{self, Http2Form, Malformed};
 use super::piece::Piece;
 use super::response::Http2Response;
 use super::shared::{HeadPlace, Shared};
@@ -9,7 +9,7 @@ use super::transport::Transport;
 use crate::client::ClientSocket;
 use h2::server::{Builder, Connection, Handshake, SendResponse};
 use h2::{Reason, RecvStream};
-use http::Request;
+use http::{Request, Response, StatusCode};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -81,6 +81,8 @@ pub struct Http2Stream {
     response: SendResponse<Piece>,
     shared: Rc<Shared>,
     place: HeadPlace,
+    /// It is to become a WebSocket (RFC 8441).
+    opens_websocket: bool,
 }
 
 impl Http2Stream {
@@ -101,7 +103,10 @@ impl Http2Stream {
 
     /// The content as `h2` has it, and the response.
     pub(super) fn into_parts(self) -> (RecvStream, Http2Response) {
-        let response = Http2Response::new(self.response, self.shared, self.place);
+        let mut response = Http2Response::new(self.response, self.shared, self.place);
+        if self.opens_websocket {
+            response.opens_websocket();
+        }
         (self.content, response)
     }
 }
@@ -144,6 +149,7 @@ impl Http2Connection {
             .max_local_error_reset_streams(Some(ERROR_RESETS_MAX.saturating_mul(clients)))
             .max_pending_accept_reset_streams(PENDING_RESETS_MAX.saturating_mul(clients))
             .max_send_buffer_size(SEND_BYTES_MAX)
+            .enable_connect_protocol()
             .handshake(transport);
         Self {
             state: State::Handshake(handshake),
@@ -217,6 +223,7 @@ impl Http2Connection {
                 Some(place) => {
                     let shared = Rc::clone(&self.shared);
                     let stream = Http2Stream {
+                        opens_websocket: head::opens_websocket(&parts) == Ok(true),
                         content,
                         response,
                         shared,
@@ -226,6 +233,14 @@ impl Http2Connection {
                 }
                 None => (Reason::REFUSED_STREAM, &mut self.notices.heads),
             },
+            Err(Malformed::Protocol) => {
+                let mut answer = Response::new(());
+                *answer.status_mut() = StatusCode::NOT_IMPLEMENTED;
+                // what the client sends meanwhile is dropped with the stream
+                let _ = response.send_response(answer, true);
+                self.notices.malformed += 1;
+                return None;
+            }
             Err(_) => (Reason::PROTOCOL_ERROR, &mut self.notices.malformed),
         };
         *count += 1;

@@ -12,7 +12,9 @@
 //! * a name is a token, which `"` is in none of (RFC 9110 §5.6.2);
 //! * a value neither begins nor ends with white space (§8.2.1) and has no CR, LF or NUL (`http`).
 
+use super::websocket;
 use bytes::Bytes;
+use h2::ext::Protocol;
 use http::header::{CONTENT_LENGTH, COOKIE, HOST};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
@@ -38,8 +40,21 @@ pub(super) enum Malformed {
     Authority,
     /// `:path` is neither a path nor `*` of an OPTIONS.
     Path,
-    /// A field that the connection is said by, or a value that begins or ends with white space.
+    /// A field that the connection is said by, or a value that begins or ends with white space; the
+    /// length of content that there is none of.
     Field,
+    /// It is for another protocol than WebSocket, which is no mistake of its own: 501.
+    Protocol,
+}
+
+/// Whether a request opens a WebSocket (RFC 8441 §4). `h2` takes `:protocol` of CONNECT alone, with a
+/// scheme and a path.
+pub(super) fn opens_websocket(parts: &Parts) -> Result<bool, Malformed> {
+    match parts.extensions.get::<Protocol>() {
+        None => Ok(false),
+        Some(protocol) if protocol.as_str() == websocket::PROTOCOL => Ok(true),
+        Some(_) => Err(Malformed::Protocol),
+    }
 }
 
 /// The text of a head, with its empty line; `ends` if no content follows.
@@ -55,9 +70,22 @@ pub(super) fn request_head(
         .sum();
     let mut out = Vec::with_capacity(size + 256);
     let authority = authority(parts)?;
-    out.extend_from_slice(parts.method.as_str().as_bytes());
+    let opens_websocket = opens_websocket(parts)?;
+    let is_connect = parts.method == Method::CONNECT;
+    let method = match opens_websocket {
+        true => &Method::GET,
+        false => &parts.method,
+    };
+    out.extend_from_slice(method.as_str().as_bytes());
     out.push(b' ');
-    target(parts, form, authority, &mut out)?;
+    match is_connect && !opens_websocket {
+        // authority-form, which is all of the target (RFC 9113 §8.5)
+        true => {
+            let authority = parts.uri.authority().ok_or(Malformed::Authority)?;
+            out.extend_from_slice(authority.as_str().as_bytes());
+        }
+        false => target(parts, form, authority, &mut out)?,
+    }
     out.extend_from_slice(b" HTTP/1.1\r\n");
     if let Some(authority) = authority {
         write::field(&mut out, "Host", authority);
@@ -71,6 +99,10 @@ pub(super) fn request_head(
         match name {
             // said by `Host`; a matter of this connection
             name if name == HOST || name == "te" => {}
+            // the client's own says nothing on a stream
+            name if opens_websocket && name == websocket::KEY => {}
+            // what follows is no content
+            &CONTENT_LENGTH if opens_websocket => return Err(Malformed::Field),
             &COOKIE if has_cookies => {}
             &COOKIE => {
                 has_cookies = true;
@@ -83,7 +115,9 @@ pub(super) fn request_head(
             }
         }
     }
-    let is_connect = parts.method == Method::CONNECT;
+    if opens_websocket {
+        websocket::write_upgrade(&mut out).ok_or(Malformed::Field)?;
+    }
     if !ends && !is_connect && !has_length {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
     }
@@ -122,12 +156,6 @@ fn target(
     authority: Option<&[u8]>,
     out: &mut Vec<u8>,
 ) -> Result<(), Malformed> {
-    if parts.method == Method::CONNECT {
-        // authority-form, which is all of the target (RFC 9113 §8.5)
-        let authority = parts.uri.authority().ok_or(Malformed::Authority)?;
-        out.extend_from_slice(authority.as_str().as_bytes());
-        return Ok(());
-    }
     let path = parts.uri.path_and_query().map(|path| path.as_str());
     let path = path.ok_or(Malformed::Path)?;
     let is_asterisk = path == "*" && parts.method == Method::OPTIONS;
@@ -369,6 +397,40 @@ mod tests {
         let head = head_of(connect, &[], (Http2Form::Absolute, false)).unwrap();
         let expected = "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n";
         assert_eq!(head, expected);
+    }
+
+    #[test]
+    fn extended_connect_is_the_request_that_opens_a_websocket() {
+        let head_of = |protocol: &'static str, fields: &[(&str, &str)]| {
+            let mut request = Request::builder()
+                .method("CONNECT")
+                .uri("https://example.com/chat?a");
+            for (name, value) in fields {
+                request = request.header(*name, *value);
+            }
+            let (mut parts, ()) = request.body(()).unwrap().into_parts();
+            parts.extensions.insert(Protocol::from_static(protocol));
+            let head = request_head(&parts, GATEWAY, false)?;
+            Ok(String::from_utf8(head).unwrap())
+        };
+        let fields = [
+            ("sec-websocket-version", "13"),
+            ("sec-websocket-key", "of the client"),
+        ];
+        let head = head_of("websocket", &fields).unwrap();
+        let before = "GET /chat?a HTTP/1.1\r\nHost: example.com\r\nsec-websocket-version: 13\r\n\
+                      Connection: Upgrade\r\nUpgrade: websocket\r\nsec-websocket-key: ";
+        let rest = head.strip_prefix(before).expect(&head);
+        // 16 bytes, which are others each time
+        assert_eq!(rest.len(), 24 + 4, "{rest}");
+        assert_ne!(head_of("websocket", &fields).unwrap(), head);
+        let length = [("content-length", "5")];
+        assert_eq!(head_of("websocket", &length), Err(Malformed::Field));
+        let upgrade = [("upgrade", "h2c")];
+        assert_eq!(head_of("websocket", &upgrade), Err(Malformed::Field));
+        for protocol in ["WebSocket", "connect-udp", ""] {
+            assert_eq!(head_of(protocol, &[]), Err(Malformed::Protocol));
+        }
     }
 
     #[test]

@@ -31,6 +31,7 @@ mod send_buffer;
 mod shared;
 mod transport;
 pub(super) mod tunnel;
+mod websocket;
 
 pub use answer::Http2Answer;
 pub use connection::{Http2Accepted, Http2Connection, Http2Notices, Http2Rules, Http2Stream};
@@ -39,3 +40,4 @@ pub use frame_reader::PREFACE as HTTP2_PREFACE;
 pub use head::Http2Form;
 pub use response::Http2Disconnect;
 pub(crate) use response::Http2Response;
+pub use websocket::is_websocket_accepted;

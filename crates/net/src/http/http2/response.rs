@@ -3,6 +3,7 @@
 use super::head;
 use super::piece::{Piece, STREAM_BYTES_MAX};
 use super::shared::{HeadPlace, Shared};
+use super::websocket;
 use crate::http::content_form::ContentForm;
 use bytes::Bytes;
 use h2::server::SendResponse;
@@ -80,6 +81,18 @@ pub(crate) struct Http2Response {
     unsent_limit: Option<u32>,
     sent_bytes: u64,
     stop: Option<Stop>,
+    tunnel: Tunnel,
+}
+
+/// Whether the stream becomes one of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tunnel {
+    /// Its request is for none, or for one to a host.
+    Other,
+    /// Its request opens a WebSocket: until then, no answer may look as if there were one.
+    Requested,
+    /// It is one.
+    Open,
 }
 
 /// The window of a stream is closed, or was lately.
@@ -105,6 +118,23 @@ impl Http2Response {
             unsent_limit: None,
             sent_bytes: 0,
             stop: None,
+            tunnel: Tunnel::Other,
+        }
+    }
+
+    /// Its request opens a WebSocket: a 2xx says that it is open (RFC 8441 §5).
+    pub(super) fn opens_websocket(&mut self) {
+        self.tunnel = Tunnel::Requested;
+    }
+
+    /// The head that begins a tunnel, complete, of one that is `received`.
+    pub(super) fn become_tunnel(&mut self, received: &[u8]) -> Vec<u8> {
+        match self.tunnel {
+            Tunnel::Other => received.to_vec(),
+            Tunnel::Requested | Tunnel::Open => {
+                self.tunnel = Tunnel::Open;
+                websocket::established(received)
+            }
         }
     }
 
@@ -203,6 +233,12 @@ impl Http2Response {
             half.reset(Reason::INTERNAL_ERROR);
             return Err(io::Error::other("a head that HTTP/2 does not have"));
         };
+        if self.tunnel == Tunnel::Requested && response.status().is_success() {
+            half.reset(Reason::CONNECT_ERROR);
+            return Err(io::Error::other(
+                "content would be taken for that of a WebSocket",
+            ));
+        }
         let is_last = is_last(length);
         let stream = sender.send_response(response, is_last).map_err(broken)?;
         *half = match is_last {

@@ -35,7 +35,8 @@ pub(in crate::http) async fn relay(
         None => (None, None),
     };
     content.become_tunnel();
-    let lines = head.strip_suffix(b"\r\n").unwrap_or(head);
+    let head = response.become_tunnel(head);
+    let lines = head.strip_suffix(b"\r\n").unwrap_or(&head);
     response.begin(lines.to_vec(), ContentForm::Unsized);
     let outbound = Outbound {
         socket,

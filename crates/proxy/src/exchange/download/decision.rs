@@ -15,7 +15,7 @@ use crate::log::report;
 use crate::request::answer::AnswerReason;
 use crate::settings::hierarchy::ProxyOutcome;
 use std::sync::Arc;
-use weir_net::http::ReceivedHead;
+use weir_net::http::{ReceivedHead, is_websocket_accepted};
 use weir_policy::fetch::RestRefusal;
 use weir_policy::{Command, Commands, Event};
 use weir_semantics::{
@@ -42,6 +42,14 @@ impl Download<'_, '_> {
                     &"it switches to a protocol that the client does not offer",
                 ));
             }
+            // a client of HTTP/2 has sent no key, and cannot see whether the next hop has it
+            if exchange.client.is_http2()
+                && !is_websocket_accepted(&exchange.request.fields(), head.fields)
+            {
+                return Err(broken(
+                    &"its Sec-WebSocket-Accept is not of the key it was sent",
+                ));
+            }
             exchange.response_timer = None;
             return Ok(Step::Final(ResponseOutcome::Switched {
                 head: inbound::switching_head(head, &exchange.settings),
@@ -60,6 +68,10 @@ impl Download<'_, '_> {
                 Vec::new()
             };
             return Ok(Step::Interim { head });
+        }
+        if exchange.request.upgrade && exchange.client.is_http2() && head.status < 300 {
+            // to a client of HTTP/2 it would say that the WebSocket is open (RFC 8441 §5)
+            return Err(broken(&"it opens no WebSocket, and answers with content"));
         }
         self.judge_final(received)
     }

@@ -10,6 +10,7 @@ mod malformed;
 mod next_hops;
 mod nghttp;
 mod transfers;
+mod websockets;
 
 use crate::support::{Config, Curl, Nginx, Weir};
 use frames::Frames;
