@@ -39,6 +39,7 @@ mod queue;
 mod reasons;
 pub mod renewal;
 pub mod retry;
+mod send_order;
 
 pub use client_shares::{ClientShares, HeldBackRequest, SHARED_FROM};
 pub use estimate::{Mean, WaitConfidence};
@@ -49,6 +50,7 @@ pub use multiplexed::{MultiplexedHop, StreamChoice, StreamRules};
 pub use preconnect::{NoPreconnect, PreconnectDemand, PreconnectRules, judge_preconnect};
 pub use queue::IdleQueue;
 pub use reasons::{OpenReason, WaitEnd, WaitReason};
+pub use send_order::SendOrder;
 
 use crate::now::{Now, Tick};
 use alloc::collections::BTreeMap;

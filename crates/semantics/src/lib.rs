@@ -52,6 +52,7 @@ pub use fields::known::{Known, identify};
 pub use fields::names::{FieldNames, is_same_field};
 pub use fields::peer::{NODE_NAME_BYTES_MAX, PEER_FIELD, PeerReport, PeerRequest, is_node_name};
 pub use fields::preference::preferences;
+pub use fields::priority::Urgency;
 pub use fields::purge_message::{
     BEHIND_NAMES_MAX, MembersBehind, PURGE_HOLD_MS_MAX, PURGE_MESSAGE_BYTES_MAX, PURGE_ORDERS_MAX,
     PurgeAnswer, PurgeMessage, PurgeOrder, PurgeOutcome, PurgeSequence, PurgedTarget,

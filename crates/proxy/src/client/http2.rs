@@ -544,7 +544,8 @@ impl StreamClient {
         let sent = poll_fn(|cx| {
             let polled = sending.answer.poll_sent(cx);
             if polled.is_pending() {
-                if sending.answer.sent_bytes() != sent_bytes {
+                // one that waits for more urgent ones does not wait for the client
+                if sending.answer.sent_bytes() != sent_bytes || sending.answer.is_behind_others() {
                     sent_bytes = sending.answer.sent_bytes();
                     deadline.set(silence);
                 }

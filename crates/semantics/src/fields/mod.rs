@@ -7,6 +7,7 @@ pub(crate) mod known;
 pub(crate) mod names;
 pub(crate) mod peer;
 pub(crate) mod preference;
+pub(crate) mod priority;
 pub(crate) mod purge_message;
 pub(crate) mod structured;
 pub(crate) mod upgrade;

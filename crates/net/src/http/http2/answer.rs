@@ -72,6 +72,12 @@ impl Http2Answer {
         &self.text
     }
 
+    /// Whether its content waits for that of others, which are more urgent.
+    #[must_use]
+    pub fn is_behind_others(&self) -> bool {
+        self.response.is_behind_others()
+    }
+
     /// Bytes of the head and of content that were sent.
     #[must_use]
     pub fn sent_bytes(&self) -> u64 {

@@ -17,7 +17,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use weir_policy::connections::{Flood, FrameBudget};
 use weir_policy::{Now, Tick};
-use weir_semantics::NamedFields;
+use weir_semantics::{NamedFields, Urgency};
 use weir_wire::{BodyLength, HeadLimits};
 
 /// Content of a request that is received and not used, bytes: the window of a stream.
@@ -81,6 +81,8 @@ pub struct Http2Stream {
     response: SendResponse<Piece>,
     shared: Rc<Shared>,
     place: HeadPlace,
+    /// How urgent its client finds the response.
+    urgency: Urgency,
     /// It is to become a WebSocket (RFC 8441).
     opens_websocket: bool,
 }
@@ -104,6 +106,7 @@ impl Http2Stream {
     /// The content as `h2` has it, and the response.
     pub(super) fn into_parts(self) -> (RecvStream, Http2Response) {
         let mut response = Http2Response::new(self.response, self.shared, self.place);
+        response.set_urgency(self.urgency);
         if self.opens_websocket {
             response.opens_websocket();
         }
@@ -222,7 +225,10 @@ impl Http2Connection {
             Ok(head) => match HeadPlace::take(&self.shared, head.len()) {
                 Some(place) => {
                     let shared = Rc::clone(&self.shared);
+                    let urgency = parts.headers.get("priority");
+                    let urgency = urgency.map(|value| Urgency::of(value.as_bytes()));
                     let stream = Http2Stream {
+                        urgency: urgency.unwrap_or_default(),
                         opens_websocket: head::opens_websocket(&parts) == Ok(true),
                         content,
                         response,

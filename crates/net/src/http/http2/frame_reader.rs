@@ -38,6 +38,11 @@ impl FrameHead {
         self.kind == Self::SETTINGS && self.flags & Self::ACK != 0
     }
 
+    /// Whether it changes settings of the peer.
+    pub(super) const fn is_settings(self) -> bool {
+        self.kind == Self::SETTINGS && self.flags & Self::ACK == 0
+    }
+
     const fn is_of_head(self) -> bool {
         matches!(self.kind, Self::HEADERS | Self::CONTINUATION)
     }

@@ -4,6 +4,8 @@ use bytes::{Buf, Bytes};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Context, Waker};
+use weir_policy::connections::SendOrder;
+use weir_semantics::Urgency;
 
 /// Content of one stream that waits for the socket, bytes: two frames of the usual size.
 pub(super) const STREAM_BYTES_MAX: usize = 32 * 1024;
@@ -23,8 +25,30 @@ pub(super) struct SendQueue {
     bytes: Cell<usize>,
     /// Bytes that were written or dropped.
     left: Cell<u64>,
+    order: Cell<SendOrder>,
     /// Tasks of streams that wait for room, in the order in which they came.
-    waiting: RefCell<Vec<Waker>>,
+    waiting: RefCell<Vec<(Urgency, Waker)>>,
+}
+
+/// A stream that offers content.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offer {
+    pub(super) urgency: Urgency,
+    /// Bytes of it that wait.
+    pub(super) queued: usize,
+    /// How many may wait.
+    pub(super) limit: usize,
+}
+
+impl Offer {
+    /// That of a stream as urgent as all, of which `queued` bytes wait, at most `limit`.
+    pub(super) fn of_equals((queued, limit): (usize, usize)) -> Self {
+        Self {
+            urgency: Urgency::default(),
+            queued,
+            limit,
+        }
+    }
 }
 
 impl SendQueue {
@@ -33,32 +57,59 @@ impl SendQueue {
         self.left.get()
     }
 
-    /// How many of `offered` bytes a stream may add of which `queued` wait, at most `limit`; `None`
-    /// if it has to wait for room, and its task is woken.
-    pub(super) fn room(
-        &self,
-        cx: &Context<'_>,
-        offered: usize,
-        (queued, limit): (usize, usize),
-    ) -> Option<usize> {
+    /// Whether a stream waits for others that are more urgent.
+    pub(super) fn is_behind(&self, urgency: Urgency) -> bool {
+        !self.order.get().may_add(urgency)
+    }
+
+    /// All streams are equally urgent from now on.
+    pub(super) fn ignore_urgency(&self) {
+        self.order(SendOrder::ignore);
+        self.wake();
+    }
+
+    fn order(&self, change: impl FnOnce(&mut SendOrder)) {
+        let mut order = self.order.get();
+        change(&mut order);
+        self.order.set(order);
+    }
+
+    /// How many of `offered` bytes a stream may add; `None` if it has to wait for room, and its task
+    /// is woken.
+    pub(super) fn room(&self, cx: &Context<'_>, offered: usize, stream: Offer) -> Option<usize> {
+        let Offer {
+            urgency,
+            queued,
+            limit,
+        } = stream;
         let of_stream = limit.saturating_sub(queued);
         let of_connection = CONNECTION_BYTES_MAX.saturating_sub(self.bytes.get());
         let room = of_stream.min(of_connection).min(PIECE_BYTES_MAX);
-        if room >= offered.min(limit).min(WORTH_BYTES) {
+        if room >= offered.min(limit).min(WORTH_BYTES) && !self.is_behind(urgency) {
             return Some(room.min(offered));
         }
         let mut waiting = self.waiting.borrow_mut();
-        if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
-            waiting.push(cx.waker().clone());
+        if !waiting.iter().any(|(_, waker)| waker.will_wake(cx.waker())) {
+            waiting.push((urgency, cx.waker().clone()));
         }
         None
     }
 
-    fn leave(&self, bytes: usize) {
+    fn leave(&self, urgency: Urgency, bytes: usize) {
         self.bytes.set(self.bytes.get() - bytes);
         self.left.set(self.left.get() + bytes as u64);
-        let woken = std::mem::take(&mut *self.waiting.borrow_mut());
-        woken.into_iter().for_each(Waker::wake);
+        self.order(|order| order.leave(urgency, bytes));
+        self.wake();
+    }
+
+    /// Wakes the streams that may add content; the others would only find that they may not.
+    fn wake(&self) {
+        let least = self.order.get().least();
+        let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
+        let (woken, others) = waiting.into_iter().partition(|(it, _)| *it <= least);
+        *self.waiting.borrow_mut() = others;
+        let woken: Vec<(Urgency, Waker)> = woken;
+        woken.into_iter().for_each(|(_, waker)| waker.wake());
     }
 }
 
@@ -70,19 +121,26 @@ pub(super) struct Piece {
     /// Its length when it began to wait.
     length: usize,
     queue: Rc<SendQueue>,
+    urgency: Urgency,
     /// Bytes of its stream that wait.
     stream: Rc<Cell<usize>>,
 }
 
 impl Piece {
-    pub(super) fn new(bytes: Bytes, queue: &Rc<SendQueue>, stream: &Rc<Cell<usize>>) -> Self {
+    pub(super) fn new(
+        bytes: Bytes,
+        queue: &Rc<SendQueue>,
+        (urgency, stream): (Urgency, &Rc<Cell<usize>>),
+    ) -> Self {
         let length = bytes.len();
         queue.bytes.set(queue.bytes.get() + length);
+        queue.order(|order| order.add(urgency, length));
         stream.set(stream.get() + length);
         Self {
             bytes,
             length,
             queue: Rc::clone(queue),
+            urgency,
             stream: Rc::clone(stream),
         }
     }
@@ -105,7 +163,7 @@ impl Buf for Piece {
 impl Drop for Piece {
     fn drop(&mut self) {
         self.stream.set(self.stream.get() - self.length);
-        self.queue.leave(self.length);
+        self.queue.leave(self.urgency, self.length);
     }
 }
 
@@ -113,6 +171,14 @@ impl Drop for Piece {
 mod tests {
     use super::*;
     use std::task::Waker;
+
+    fn offer(queued: usize, limit: usize) -> Offer {
+        Offer {
+            urgency: Urgency::default(),
+            queued,
+            limit,
+        }
+    }
 
     #[test]
     fn what_waits_is_bounded_by_stream_and_by_connection() {
@@ -123,8 +189,12 @@ mod tests {
         loop {
             let stream = Rc::new(Cell::new(0));
             let first = pieces.len();
-            while let Some(room) = queue.room(&cx, 1 << 20, (stream.get(), STREAM_BYTES_MAX)) {
-                pieces.push(Piece::new(vec![0; room].into(), &queue, &stream));
+            while let Some(room) = queue.room(&cx, 1 << 20, offer(stream.get(), STREAM_BYTES_MAX)) {
+                pieces.push(Piece::new(
+                    vec![0; room].into(),
+                    &queue,
+                    (Urgency::default(), &stream),
+                ));
             }
             if pieces.len() == first {
                 break;
@@ -134,9 +204,9 @@ mod tests {
         }
         assert_eq!(streams, CONNECTION_BYTES_MAX / STREAM_BYTES_MAX);
         assert_eq!(queue.bytes.get(), CONNECTION_BYTES_MAX);
-        assert_eq!(queue.room(&cx, 1, (0, STREAM_BYTES_MAX)), None);
+        assert_eq!(queue.room(&cx, 1, offer(0, STREAM_BYTES_MAX)), None);
         pieces.pop();
-        assert_eq!(queue.room(&cx, 1, (0, STREAM_BYTES_MAX)), Some(1));
+        assert_eq!(queue.room(&cx, 1, offer(0, STREAM_BYTES_MAX)), Some(1));
         assert_eq!(queue.waiting.borrow().len(), 0);
         pieces.clear();
         assert_eq!(queue.bytes.get(), 0);
@@ -148,10 +218,39 @@ mod tests {
         let queue = Rc::new(SendQueue::default());
         let cx = Context::from_waker(Waker::noop());
         let stream = Rc::new(Cell::new(0));
-        assert_eq!(queue.room(&cx, 5000, (0, 1000)), Some(1000));
-        let piece = Piece::new(vec![0; 1000].into(), &queue, &stream);
-        assert_eq!(queue.room(&cx, 5000, (stream.get(), 1000)), None);
+        assert_eq!(queue.room(&cx, 5000, offer(0, 1000)), Some(1000));
+        let piece = Piece::new(vec![0; 1000].into(), &queue, (Urgency::default(), &stream));
+        assert_eq!(queue.room(&cx, 5000, offer(stream.get(), 1000)), None);
         drop(piece);
-        assert_eq!(queue.room(&cx, 10, (stream.get(), 1000)), Some(10));
+        assert_eq!(queue.room(&cx, 10, offer(stream.get(), 1000)), Some(10));
+    }
+
+    #[test]
+    fn less_urgent_stream_waits_until_more_urgent_content_has_left() {
+        let queue = Rc::new(SendQueue::default());
+        let cx = Context::from_waker(Waker::noop());
+        let (urgent, other) = (Urgency::of(b"u=1"), Urgency::of(b"u=5"));
+        let stream = Rc::new(Cell::new(0));
+        let room = |urgency| {
+            let stream = Offer {
+                urgency,
+                ..offer(0, STREAM_BYTES_MAX)
+            };
+            queue.room(&cx, 100, stream)
+        };
+        let piece = Piece::new(vec![0; 100].into(), &queue, (urgent, &stream));
+        assert_eq!(room(other), None);
+        assert_eq!(room(urgent), Some(100));
+        assert!(queue.is_behind(other) && !queue.is_behind(urgent));
+        // what leaves of others does not wake it
+        let more = Piece::new(vec![0; 100].into(), &queue, (urgent, &stream));
+        drop(more);
+        assert_eq!(queue.waiting.borrow().len(), 1);
+        drop(piece);
+        assert_eq!(queue.waiting.borrow().len(), 0);
+        assert_eq!(room(other), Some(100));
+        let _piece = Piece::new(vec![0; 100].into(), &queue, (urgent, &stream));
+        queue.ignore_urgency();
+        assert_eq!(room(other), Some(100));
     }
 }

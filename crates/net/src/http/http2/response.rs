@@ -1,7 +1,7 @@
 //! The response to a request on a stream of HTTP/2.
 
 use super::head;
-use super::piece::{Piece, STREAM_BYTES_MAX};
+use super::piece::{Offer, Piece, STREAM_BYTES_MAX};
 use super::shared::{HeadPlace, Shared};
 use super::websocket;
 use crate::http::content_form::ContentForm;
@@ -14,6 +14,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
+use weir_semantics::Urgency;
 
 /// Of a client that opens the window of a stream, it does so by as many bytes within each
 /// `window_closed`: who opens it byte by byte holds a response as who does not open it.
@@ -76,6 +77,7 @@ pub(crate) struct Http2Response {
     is_queued: bool,
     is_begun: bool,
     is_complete: bool,
+    urgency: Urgency,
     /// Bytes of content that wait for the socket.
     queued: Rc<Cell<usize>>,
     unsent_limit: Option<u32>,
@@ -114,6 +116,7 @@ impl Http2Response {
             is_queued: false,
             is_begun: false,
             is_complete: false,
+            urgency: Urgency::default(),
             queued: Rc::default(),
             unsent_limit: None,
             sent_bytes: 0,
@@ -136,6 +139,16 @@ impl Http2Response {
                 websocket::established(received)
             }
         }
+    }
+
+    /// How urgent its client finds it.
+    pub(super) fn set_urgency(&mut self, urgency: Urgency) {
+        self.urgency = urgency;
+    }
+
+    /// Whether its content waits for that of others, which are more urgent.
+    pub(crate) fn is_behind_others(&self) -> bool {
+        self.shared.queue.is_behind(self.urgency)
     }
 
     pub(crate) fn disconnect(&self) -> Http2Disconnect {
@@ -262,8 +275,12 @@ impl Http2Response {
         let limit = self.unsent_limit.map_or(STREAM_BYTES_MAX, |limit| {
             usize::try_from(limit).map_or(STREAM_BYTES_MAX, |limit| limit.min(STREAM_BYTES_MAX))
         });
-        let queued = (self.queued.get(), limit.max(1));
-        let Some(room) = self.shared.queue.room(cx, offered, queued) else {
+        let stream_offer = Offer {
+            urgency: self.urgency,
+            queued: self.queued.get(),
+            limit: limit.max(1),
+        };
+        let Some(room) = self.shared.queue.room(cx, offered, stream_offer) else {
             ready!(stream.poll_reset(cx)).map_err(broken)?;
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         };
@@ -318,7 +335,7 @@ impl Http2Response {
         let SendHalf::Streaming(stream) = half else {
             return Err(io::ErrorKind::ConnectionReset.into());
         };
-        let piece = Piece::new(bytes, &self.shared.queue, &self.queued);
+        let piece = Piece::new(bytes, &self.shared.queue, (self.urgency, &self.queued));
         stream.send_data(piece, ends).map_err(broken)?;
         if ends {
             *half = SendHalf::Ended;

@@ -29,6 +29,8 @@ pub(super) struct Shared {
     heads_bytes: Cell<usize>,
     /// Whole heads have come since the last were taken.
     has_heads: Cell<bool>,
+    /// The client's settings have come.
+    has_settings: Cell<bool>,
     /// Streams that were reset as their window stayed closed.
     stalled: Cell<u64>,
 }
@@ -61,6 +63,7 @@ impl Shared {
             now: Cell::new(now),
             heads_bytes: Cell::new(0),
             has_heads: Cell::new(false),
+            has_settings: Cell::new(false),
             stalled: Cell::new(0),
         }
     }
@@ -84,6 +87,10 @@ impl Shared {
             };
             if kind == FrameKind::Request {
                 self.has_heads.set(true);
+            }
+            // content that `h2` has taken may be behind a window that these make smaller
+            if frame.is_settings() && self.has_settings.replace(true) {
+                self.queue.ignore_urgency();
             }
             if let Err(too_many) = budget.note(now, kind) {
                 flood.get_or_insert(too_many);

@@ -93,6 +93,13 @@ impl Frames {
         self.send(SETTINGS, 0, 0, &payload);
     }
 
+    /// Has the kernel hold few bytes that are not read. To be called before content comes.
+    pub(super) fn with_small_buffer(self) -> Self {
+        let socket = socket2::SockRef::from(&self.0);
+        socket.set_recv_buffer_size(64 * 1024).expect("an option");
+        self
+    }
+
     /// Sends bytes, if the peer takes them.
     pub(super) fn write(&mut self, bytes: &[u8]) -> bool {
         self.0.write_all(bytes).is_ok()

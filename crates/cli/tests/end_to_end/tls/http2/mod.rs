@@ -9,6 +9,7 @@ mod limits;
 mod malformed;
 mod next_hops;
 mod nghttp;
+mod priorities;
 mod transfers;
 mod websockets;
 
@@ -18,6 +19,7 @@ use frames::Frames;
 const LOCATIONS: &str = "
     location /cached { add_header Cache-Control max-age=3600; return 200 $request_id; }
     location /via { add_header Cache-Control no-store; return 200 $http_via; }
+    location /stored/ { add_header Cache-Control max-age=3600; }
     location /slow/ { add_header Cache-Control no-store; }
     location /private { add_header Cache-Control no-store; return 200 $http_x_user; }
     location /put/ { dav_methods PUT; }

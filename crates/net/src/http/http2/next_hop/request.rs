@@ -3,7 +3,7 @@
 use super::head::{self, Place};
 use super::stream::{Halves, StreamPlace, StreamState};
 use crate::http::http2::head::trailer_fields;
-use crate::http::http2::piece::{Piece, STREAM_BYTES_MAX};
+use crate::http::http2::piece::{Offer, Piece, STREAM_BYTES_MAX};
 use crate::next_hops::SpentLink;
 use bytes::Bytes;
 use h2::SendStream;
@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use weir_semantics::Urgency;
 use weir_wire::BodyLength;
 
 /// How far a request was sent.
@@ -81,7 +82,11 @@ impl<'a> Http2Request<'a> {
                 bytes.extend_from_slice(&piece[..taken]);
             }
             let queue = &self.place.connection.shared.queue;
-            let piece = Piece::new(bytes.into(), queue, &self.state.queued);
+            let piece = Piece::new(
+                bytes.into(),
+                queue,
+                (Urgency::default(), &self.state.queued),
+            );
             stream.send_data(piece, ends).map_err(broken)?;
             self.state.sent_bytes += count as u64;
         }
@@ -155,7 +160,7 @@ fn poll_room(
 ) -> Poll<io::Result<usize>> {
     let queue = &place.connection.shared.queue;
     let queued = (state.queued.get(), STREAM_BYTES_MAX);
-    let Some(room) = queue.room(cx, offered, queued) else {
+    let Some(room) = queue.room(cx, offered, Offer::of_equals(queued)) else {
         ready!(stream.poll_reset(cx)).map_err(broken)?;
         return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
     };
