@@ -4,6 +4,8 @@ use super::frames::{DATA, END_STREAM, Frames, GOAWAY, HEADERS, RST_STREAM, get};
 use super::{Clear, LOCATIONS};
 use crate::support::{Config, Nginx, RawClient, Weir};
 use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Barrier;
 
 /// Each tells the user that it was asked by; by three fields that make a response private, or of a
@@ -91,4 +93,63 @@ fn streams_of_two_users_get_no_response_of_each_other() {
         });
     });
     clear.expect_others_are_served();
+}
+
+/// `token-of-ci`.
+const TOKENS: &str = "ci:sha256:d1968d6184b8eddf4b0d9fee136141d5f88a53784b9aa94e0d648ffc5b952caf\n";
+
+/// The head of a response with status 200 begins with its place in the static table (RFC 7541
+/// appendix A).
+const STATUS_200: u8 = 0x88;
+
+#[test]
+fn login_is_judged_on_each_stream_by_its_own_fields() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tokens = folder.path().join("tokens");
+    std::fs::write(&tokens, TOKENS).expect("a file");
+    std::fs::set_permissions(&tokens, Permissions::from_mode(0o600)).expect("its owner");
+    let nginx = Nginx::start(LOCATIONS);
+    let file = format!("{:?}", tokens.display().to_string());
+    let config = Config::forward().set("login.tokens_file", &file);
+    let port = format!("[{}]", nginx.address.port());
+    let config = config.set("access.connect_ports", &port);
+    let weir = Weir::serve(&config.of_listener("http2 = true"));
+    let mut client = Frames::connect(weir.address());
+    let origin = nginx.address.to_string();
+    let right = ("proxy-authorization", "Bearer token-of-ci");
+    let wrong = ("proxy-authorization", "Bearer another-token");
+    let get = |path| {
+        [
+            (":method", "GET"),
+            (":scheme", "http"),
+            (":path", path),
+            (":authority", origin.as_str()),
+        ]
+    };
+    let connect = [(":method", "CONNECT"), (":authority", origin.as_str())];
+    let mut stream = 1;
+    let mut ask = |fields: &[(&str, &str)], login: Option<(&str, &str)>| {
+        let fields = [fields, login.as_slice()].concat();
+        client.request(stream, &fields);
+        let head = loop {
+            let frame = client.until(HEADERS);
+            if frame.stream == stream {
+                break frame;
+            }
+        };
+        stream += 2;
+        head.payload[0] == STATUS_200
+    };
+    for _ in 0..2 {
+        assert!(ask(&get("/cached"), Some(right)));
+        // a stored response is not for a client without a login
+        assert!(!ask(&get("/cached"), None));
+        assert!(!ask(&get("/cached"), Some(wrong)));
+        assert!(!ask(&connect, None));
+        assert!(ask(&connect, Some(right)));
+        assert!(!ask(&connect, Some(wrong)));
+    }
+    let metrics = weir.metrics();
+    let count = |outcome| metrics.count(&format!("weir_logins_total{{outcome=\"{outcome}\"}}"));
+    assert_eq!((count("right"), count("wrong")), (4, 4));
 }
