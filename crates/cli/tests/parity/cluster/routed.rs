@@ -226,6 +226,8 @@ fn front_end(
     // longer than anything is held on a busy machine
     config.limits.next_hop_silence = Span::from_secs(300);
     config.limits.client_idle = Span::from_secs(300);
+    // all clients have one address: its share is more than is held
+    config.limits.connections_per_next_hop_max = u32::try_from(2 * HELD_MAX).expect("few");
     config.validate().expect("a valid configuration");
     let reloaded = Arc::new(Mutex::new(config.clone()));
     super::start(config, &reloaded, clock)
