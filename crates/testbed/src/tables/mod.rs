@@ -36,7 +36,7 @@ const END: &str = "<!-- end of table -->";
 type MakeTable = fn() -> Result<String, Failure>;
 
 /// Names of tables, and how each is made.
-const TABLES: [(&str, MakeTable); 17] = [
+const TABLES: [(&str, MakeTable); 18] = [
     ("bench-wpb", || {
         bench_wpb::newest().map(|set| bench_wpb::render(&set))
     }),
@@ -50,6 +50,10 @@ const TABLES: [(&str, MakeTable); 17] = [
     ("peers", || {
         newest::record(peers::record_is_whole)
             .map(|(record, path)| from(&path, &peers::Figures::render(&record)))
+    }),
+    ("tls", || {
+        newest::record(peers::tls::record_is_whole)
+            .map(|(record, path)| from(&path, &peers::tls::Figures::render(&record)))
     }),
     ("instructions", || {
         newest::record(instructions::record_is_whole)

@@ -186,6 +186,12 @@ impl Benchmark for Figures {
     }
 }
 
+/// Whether every contender is in the record with every kind of request and idle connections.
+pub(crate) fn record_is_whole(record: &Record) -> bool {
+    let names = || CONTENDERS.iter().map(|it| it.name);
+    names().all(|name| table::is_complete(record, name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -125,6 +125,19 @@ fn idle_bytes(all: &[Idle], contender: &str) -> Option<u64> {
     Some(idle.bytes_per_connection())
 }
 
+/// Whether all rows have a figure of this contender.
+pub(super) fn is_complete(record: &Record, contender: &str) -> bool {
+    let figures = &record.figures;
+    let idle = [&figures.idle_http1, &figures.idle_http2];
+    let has_idle = |all: &[Idle]| idle_bytes(all, contender).is_some();
+    let has_case = |name| cpu_us(record, name, contender).is_some();
+    CASES.iter().all(|case| has_case(case.name))
+        && Kind::ALL
+            .iter()
+            .all(|kind| handshakes(record, *kind, contender).is_some())
+        && idle.into_iter().all(|all| has_idle(all))
+}
+
 pub(super) fn targets(record: &Record) -> Vec<Target> {
     let mut targets = Vec::new();
     for (case, most) in RATIOS_MAX {
