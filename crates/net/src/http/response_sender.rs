@@ -108,8 +108,8 @@ impl<'c> ResponseSender<'c> {
         self.pacing.lift();
     }
 
-    /// Whether content waits for its rate, or for other responses that the client finds more urgent,
-    /// and not for the client.
+    /// Whether content waits for its rate, or for other responses that the client finds more
+    /// urgent, and not for the client.
     #[must_use]
     pub fn is_held_back(&self) -> bool {
         let is_behind = match &self.kind {

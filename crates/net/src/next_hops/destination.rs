@@ -1,8 +1,7 @@
 //! Where a connection leads to, and which addresses it may lead to.
 
-use super::dial::ClientEnds;
 use super::failure::ConnectFailure;
-use super::hop_key::HopKey;
+use super::hop_key::{ClientEnds, HopKey};
 use super::rules::ConnectionRules;
 use crate::workers::Network;
 use std::net::SocketAddr;

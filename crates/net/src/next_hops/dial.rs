@@ -1,13 +1,9 @@
 //! Opening a connection: resolve, judge every address, try them one after the other with a head
 //! start each; then the PROXY header and the TLS handshake, if there are.
 
-mod proxy_header;
-
-pub use proxy_header::{ClientEnds, ProxyHeaderVersion};
-
 use super::destination::{ConnectOutcome, Destination};
 use super::failure::ConnectFailure;
-use super::hop_key::HopKey;
+use super::hop_key::{HopKey, proxy_header};
 use super::link::count_set_up;
 use super::rules::ConnectionRules;
 use super::socket::{NextHopSocket, TlsConnection};
@@ -96,7 +92,7 @@ pub(crate) async fn dial(
     }
     let mut connected = result?;
     if let Some(version) = destination.hop.proxy_header {
-        let header = proxy_header::header(version, destination.client_ends);
+        let header = proxy_header(version, destination.client_ends);
         tell(
             rules,
             &destination.hop,

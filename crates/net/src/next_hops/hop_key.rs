@@ -1,6 +1,10 @@
 //! The name of a next hop.
 
-use super::dial::ProxyHeaderVersion;
+mod proxy_header;
+
+pub(super) use proxy_header::header as proxy_header;
+pub use proxy_header::{ClientEnds, ProxyHeaderVersion};
+
 use crate::tls::Trust;
 use std::fmt;
 use std::sync::Arc;
@@ -18,8 +22,8 @@ pub struct HopKey {
     /// HTTP/2 may be spoken: by TLS if the next hop chooses it (ALPN); in clear without asking
     /// (prior knowledge, RFC 9113 §3.3).
     pub http2: bool,
-    /// The version of the PROXY protocol by which it is told for whom each connection is; `None`: it
-    /// is not told.
+    /// The version of the PROXY protocol by which it is told for whom each connection is; `None`:
+    /// it is not told.
     pub proxy_header: Option<ProxyHeaderVersion>,
 }
 

@@ -1,9 +1,10 @@
 //! In which order the streams of one connection send content (RFC 9218 §10): the more urgent first,
 //! equal ones in turn.
 //!
-//! A stream hands over content as far as its window is open, so what waits for the connection can be
-//! sent. While content waits that is more urgent, a stream adds none. So a stream whose client does
-//! not open its window, or whose content does not come, holds up none: it has nothing that waits.
+//! A stream hands over content as far as its window is open, so what waits for the connection can
+//! be sent. While content waits that is more urgent, a stream adds none. So a stream whose client
+//! does not open its window, or whose content does not come, holds up none: it has nothing that
+//! waits.
 //! Among equally urgent streams each has the same small amount waiting, and the connection takes
 //! from them in turn.
 //!

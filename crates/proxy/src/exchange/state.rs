@@ -2,12 +2,15 @@
 //! for it.
 
 mod heavy_hitters;
+mod reuse;
+
+pub(crate) use reuse::reuse_of;
 
 use crate::cache::chosen::ChosenResponse;
 use crate::client::hand_off::HandOffStep;
 use crate::client::peer_listener::PeerSeal;
 use crate::cluster::{Counted, Maker};
-use crate::config::{Mode, Span};
+use crate::config::Span;
 use crate::exchange::next_hop::route_request::ResponseTimer;
 use crate::exchange::next_hop::{ChosenNode, LateralFetch, NextHop, ProxyHop};
 use crate::fetch::collapse::Leader;
@@ -21,7 +24,7 @@ use crate::request::answer::Answer;
 use crate::request::facts::Request;
 use crate::request::vary::{SelectingFields, forwarded_key};
 use crate::request::who_asked::{WhoAsked, counted_client};
-use crate::send::heads::{ServedForm, line_bytes};
+use crate::send::heads::ServedForm;
 use crate::settings::Settings;
 use crate::settings::hooks::Hooks;
 use crate::worker::core::Worker;
@@ -29,7 +32,7 @@ use crate::worker::kept_content::KeptContent;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
-use weir_extend::{HeadFields, LocalResponse};
+use weir_extend::LocalResponse;
 use weir_measure::Metric;
 use weir_net::http::{HopLines, NextHopStream};
 use weir_net::next_hops::ClientEnds;
@@ -684,23 +687,4 @@ impl RequestState {
         let rules = &self.settings.rules;
         let _ = self.tx.handle(worker.now(), rules, event);
     }
-}
-
-/// How rules of the operator have a stored response used for a request with this target.
-pub(crate) fn reuse_of(
-    settings: &Settings,
-    mode: Mode,
-    target: (&[u8], &str),
-    stored: &StoredResponse,
-) -> Reuse {
-    let rules = &settings.operator_rules;
-    if !rules.may_decide_storing() {
-        return Reuse::NONE;
-    }
-    let fields = HeadFields::of_section(&stored.head[line_bytes(&stored.head)..]);
-    let content_type = fields.get("content-type").unwrap_or_default();
-    let status = stored.facts.status;
-    rules
-        .storing(mode.into(), target, status, content_type)
-        .reuse
 }

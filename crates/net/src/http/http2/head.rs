@@ -47,8 +47,8 @@ pub(super) enum Malformed {
     Protocol,
 }
 
-/// Whether a request opens a WebSocket (RFC 8441 §4). `h2` takes `:protocol` of CONNECT alone, with a
-/// scheme and a path.
+/// Whether a request opens a WebSocket (RFC 8441 §4). `h2` takes `:protocol` of CONNECT alone, with
+/// a scheme and a path.
 pub(super) fn opens_websocket(parts: &Parts) -> Result<bool, Malformed> {
     match parts.extensions.get::<Protocol>() {
         None => Ok(false),

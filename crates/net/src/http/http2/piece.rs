@@ -74,8 +74,8 @@ impl SendQueue {
         self.order.set(order);
     }
 
-    /// How many of `offered` bytes a stream may add; `None` if it has to wait for room, and its task
-    /// is woken.
+    /// How many of `offered` bytes a stream may add; `None` if it has to wait for room, and its
+    /// task is woken.
     pub(super) fn room(&self, cx: &Context<'_>, offered: usize, stream: Offer) -> Option<usize> {
         let Offer {
             urgency,

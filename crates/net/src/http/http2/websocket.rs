@@ -1,8 +1,8 @@
-//! WebSockets on streams (RFC 8441): an extended CONNECT becomes the request of HTTP/1.1 that opens a
-//! WebSocket (RFC 6455 §4.1), and the 101 that answers it becomes a 200.
+//! WebSockets on streams (RFC 8441): an extended CONNECT becomes the request of HTTP/1.1 that opens
+//! a WebSocket (RFC 6455 §4.1), and the 101 that answers it becomes a 200.
 //!
-//! HTTP/2 has no `Sec-WebSocket-Key` and `Sec-WebSocket-Accept` (RFC 8441 §5). The key is made here,
-//! and that the server has it is checked here.
+//! HTTP/2 has no `Sec-WebSocket-Key` and `Sec-WebSocket-Accept` (RFC 8441 §5). The key is made
+//! here, and that the server has it is checked here.
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use aws_lc_rs::rand;

@@ -185,8 +185,9 @@ mod tests {
 
     #[test]
     fn response_is_framed_by_its_length_its_end_or_chunked() {
+        type Case<'c> = (u16, &'c [(&'c str, &'c str)], bool, bool, &'c str);
         let length = [("content-length", "5")];
-        let cases: [(u16, &[(&str, &str)], bool, bool, &str); 8] = [
+        let cases: [Case<'_>; 8] = [
             (
                 200,
                 &length,

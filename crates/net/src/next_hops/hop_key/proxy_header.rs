@@ -25,7 +25,10 @@ pub struct ClientEnds {
 
 /// The bytes of the header; without a client those of a connection of the proxy's own (`UNKNOWN` of
 /// version 1, `LOCAL` of version 2).
-pub(super) fn header(version: ProxyHeaderVersion, ends: Option<ClientEnds>) -> Vec<u8> {
+pub(in crate::next_hops) fn header(
+    version: ProxyHeaderVersion,
+    ends: Option<ClientEnds>,
+) -> Vec<u8> {
     let ends = ends.map(ClientEnds::of_one_family);
     match version {
         ProxyHeaderVersion::V1 => {
