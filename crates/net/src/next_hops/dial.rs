@@ -106,16 +106,21 @@ pub(crate) async fn dial(
         None => NextHopSocket::Clear(connected.stream),
         Some(client) => {
             let shaken = secure(rules, &destination.hop, client, connected.stream, until).await;
-            let outcome = match shaken {
-                Ok(_) => ConnectOutcome::Connected,
-                Err(_) => ConnectOutcome::HandshakeFailed,
+            let outcome = match &shaken {
+                Ok(_) => Some(ConnectOutcome::Connected),
+                // HTTP/1.1 was offered alone, as this request needs it: that the next hop does not
+                // speak it says nothing of other requests
+                Err(failure) if failure.refuses_protocols && !destination.hop.http2 => None,
+                Err(_) => Some(ConnectOutcome::HandshakeFailed),
             };
-            destination.report(worker.now(), outcome);
+            if let Some(outcome) = outcome {
+                destination.report(worker.now(), outcome);
+            }
             if shaken.is_err() {
                 let failed = Metric::NextHopConnections(HopOutcome::Tls);
                 worker.counters().inc(failed);
             }
-            shaken?
+            shaken.map_err(|failure| ConnectFailure::new(failure.error, failure.text))?
         }
     };
     Ok(NewStream {
@@ -166,7 +171,7 @@ async fn secure(
     client: &Arc<TlsClient>,
     socket: TcpStream,
     until: Instant,
-) -> Result<NextHopSocket, ConnectFailure> {
+) -> Result<NextHopSocket, TlsFailure> {
     let done = handshake(client, socket, (&hop.host, hop.http2), until).await;
     let (moved, result) = match done {
         Ok(stream) => {
@@ -174,9 +179,9 @@ async fn secure(
             let socket = NextHopSocket::Tls(Box::new(TlsConnection { stream, client }));
             (socket.take_moved(), Ok(socket))
         }
-        Err(TlsFailure { error, text, moved }) => {
-            let text = format!("no TLS with {hop}: {text}");
-            (moved, Err(ConnectFailure::new(error, text)))
+        Err(mut failure) => {
+            failure.text = format!("no TLS with {hop}: {}", failure.text);
+            (failure.moved, Err(failure))
         }
     };
     if let Some(link) = rules.links.of(hop) {

@@ -22,6 +22,8 @@ pub(crate) struct TlsFailure {
     pub(crate) error: ProxyError,
     /// What is wrong, behind the name of the next hop.
     pub(crate) text: String,
+    /// It speaks none of the protocols that were offered.
+    pub(crate) refuses_protocols: bool,
     /// Bytes that were received and sent.
     pub(crate) moved: (usize, usize),
 }
@@ -42,6 +44,7 @@ pub(crate) async fn handshake(
     let failed = |error, text| TlsFailure {
         error,
         text,
+        refuses_protocols: false,
         moved: (0, 0),
     };
     let Ok(name) = ServerName::try_from(host.to_owned()) else {
@@ -54,9 +57,13 @@ pub(crate) async fn handshake(
     stream.start();
     let mut read = 0;
     let done = poll_fn(|cx| stream.poll_handshake(cx, (&mut read, SERVER_BYTES_MAX)));
+    let mut refuses_protocols = false;
     let (error, text) = match timeout_at(until, done).await {
         Ok(Ok(())) => return Ok(stream),
-        Ok(Err(stop)) => reason(&stop),
+        Ok(Err(stop)) => {
+            refuses_protocols = has_refused_protocols(&stop);
+            reason(&stop)
+        }
         Err(_) => (
             ProxyError::ConnectionTimeout,
             "its TLS handshake was not complete in time".to_owned(),
@@ -65,8 +72,14 @@ pub(crate) async fn handshake(
     Err(TlsFailure {
         error,
         text,
+        refuses_protocols,
         moved: (stream.take_received(), stream.take_sent()),
     })
+}
+
+fn has_refused_protocols(stop: &HandshakeStop) -> bool {
+    let refused = AlertDescription::NoApplicationProtocol;
+    matches!(stop, HandshakeStop::Failed(Error::AlertReceived(alert)) if *alert == refused)
 }
 
 fn reason(stop: &HandshakeStop) -> (ProxyError, String) {

@@ -6,7 +6,9 @@ use crate::workers::Worker;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use weir_policy::Tick;
 use weir_policy::connections::{
     ConnectionId, IdleLimits, MultiplexedHop, StreamChoice, StreamRules,
@@ -14,6 +16,10 @@ use weir_policy::connections::{
 
 /// Next hops that are remembered; beyond it those without connections are forgotten.
 const HOPS_MAX: usize = 4096;
+
+/// How long a next hop that has refused a request for HTTP/2 is spoken to by HTTP/1.1: one response
+/// of it is not to decide for ever.
+const HTTP1_FOR: Duration = Duration::from_mins(10);
 
 /// The connections of one worker.
 #[derive(Default)]
@@ -30,6 +36,8 @@ struct Hop {
     waiting: BTreeMap<u64, oneshot::Sender<WaitResult>>,
     /// What the last connection has shown that the next hop speaks.
     speaks: Speaks,
+    /// When that was found.
+    since: Instant,
 }
 
 /// What a next hop speaks.
@@ -55,6 +63,7 @@ impl Default for Hop {
             connections: HashMap::new(),
             waiting: BTreeMap::new(),
             speaks: Speaks::Unknown,
+            since: Instant::now(),
         }
     }
 }
@@ -160,7 +169,13 @@ impl Table {
     /// What a next hop speaks, as far as is known.
     pub(super) fn speaks(&self, hop: &HopKey) -> Speaks {
         let hops = self.hops.borrow();
-        hops.get(hop).map_or(Speaks::Unknown, |hop| hop.speaks)
+        match hops.get(hop) {
+            Some(known) if known.speaks == Speaks::Http1 => match known.since.elapsed() {
+                since if since < HTTP1_FOR => Speaks::Http1,
+                _ => Speaks::Unknown,
+            },
+            known => known.map_or(Speaks::Unknown, |known| known.speaks),
+        }
     }
 
     /// Whether there is a connection to a next hop.
@@ -176,7 +191,7 @@ impl Table {
             hops.retain(|_, hop| !hop.is_idle());
         }
         let known = hops.entry(hop.clone()).or_default();
-        known.speaks = speaks;
+        (known.speaks, known.since) = (speaks, Instant::now());
         if speaks != Speaks::Http2 {
             known.wake_all();
         }
