@@ -28,6 +28,18 @@ pub(super) struct SendQueue {
     order: Cell<SendOrder>,
     /// Tasks of streams that wait for room, in the order in which they came.
     waiting: RefCell<Vec<(Urgency, Waker)>>,
+    /// What is taken of pieces is gathered before it is written: they wait until then.
+    gathers: Cell<bool>,
+    /// Pieces that were gathered.
+    gathered: RefCell<Vec<Gathered>>,
+}
+
+/// A piece that was taken, and is not written.
+#[derive(Debug)]
+struct Gathered {
+    length: usize,
+    urgency: Urgency,
+    stream: Rc<Cell<usize>>,
 }
 
 /// A stream that offers content.
@@ -55,6 +67,17 @@ impl SendQueue {
     /// Bytes that were written, or dropped with their stream.
     pub(super) fn left_bytes(&self) -> u64 {
         self.left.get()
+    }
+
+    /// Pieces that are taken wait until [`Self::written`] is called.
+    pub(super) fn gather(&self) {
+        self.gathers.set(true);
+    }
+
+    /// All that was taken is written, or will not be.
+    pub(super) fn written(&self) {
+        let gathered = std::mem::take(&mut *self.gathered.borrow_mut());
+        gathered.into_iter().for_each(|piece| self.leave(&piece));
     }
 
     /// Whether a stream waits for others that are more urgent.
@@ -95,7 +118,13 @@ impl SendQueue {
         None
     }
 
-    fn leave(&self, urgency: Urgency, bytes: usize) {
+    fn leave(&self, piece: &Gathered) {
+        let Gathered {
+            length: bytes,
+            urgency,
+            ref stream,
+        } = *piece;
+        stream.set(stream.get() - bytes);
         self.bytes.set(self.bytes.get() - bytes);
         self.left.set(self.left.get() + bytes as u64);
         self.order(|order| order.leave(urgency, bytes));
@@ -162,8 +191,16 @@ impl Buf for Piece {
 
 impl Drop for Piece {
     fn drop(&mut self) {
-        self.stream.set(self.stream.get() - self.length);
-        self.queue.leave(self.urgency, self.length);
+        let piece = Gathered {
+            length: self.length,
+            urgency: self.urgency,
+            stream: Rc::clone(&self.stream),
+        };
+        if self.bytes.is_empty() && self.queue.gathers.get() {
+            self.queue.gathered.borrow_mut().push(piece);
+        } else {
+            self.queue.leave(&piece);
+        }
     }
 }
 
@@ -178,6 +215,21 @@ mod tests {
             queued,
             limit,
         }
+    }
+
+    #[test]
+    fn piece_that_is_gathered_waits_until_it_is_written() {
+        let queue = Rc::new(SendQueue::default());
+        queue.gather();
+        let stream = Rc::new(Cell::new(0));
+        let urgency = Urgency::default();
+        let mut piece = Piece::new(vec![0; 1000].into(), &queue, (urgency, &stream));
+        piece.advance(1000);
+        drop(piece);
+        assert_eq!((stream.get(), queue.bytes.get()), (1000, 1000));
+        queue.written();
+        assert_eq!((stream.get(), queue.bytes.get()), (0, 0));
+        assert_eq!(queue.left_bytes(), 1000);
     }
 
     #[test]

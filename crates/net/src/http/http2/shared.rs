@@ -52,7 +52,11 @@ impl Shared {
         Self {
             send_buffer: RefCell::new(SendBuffer::new(&socket)),
             socket,
-            queue: Rc::default(),
+            queue: {
+                let queue = SendQueue::default();
+                queue.gather();
+                Rc::new(queue)
+            },
             window_closed,
             frames: RefCell::new(Frames {
                 received: FrameReader::of_client(),
@@ -100,7 +104,11 @@ impl Shared {
 
     /// Sends what was gathered.
     pub(super) fn poll_sent(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.send_buffer.borrow_mut().poll_write(&self.socket, cx)
+        let sent = self.send_buffer.borrow_mut().poll_write(&self.socket, cx);
+        if sent.is_ready() {
+            self.queue.written();
+        }
+        sent
     }
 
     /// These bytes are sent to the client.
@@ -155,12 +163,9 @@ impl Shared {
         tcp_info(self.socket.tcp()).map(|info| info.rtt_us)
     }
 
-    /// Bytes that the kernel has, or is to have, and the client has not acknowledged, of all
-    /// streams.
+    /// Bytes that the kernel has and the client has not acknowledged, of all streams.
     pub(super) fn unacknowledged_bytes(&self) -> Option<u32> {
-        let gathered = u32::try_from(self.send_buffer.borrow().len()).unwrap_or(u32::MAX);
-        let of_kernel = unacknowledged_bytes(self.socket.tcp())?;
-        Some(of_kernel.saturating_add(gathered))
+        unacknowledged_bytes(self.socket.tcp())
     }
 }
 

@@ -124,12 +124,8 @@ impl StreamState {
             Some(Reason::REFUSED_STREAM) => self.is_unprocessed.set(true),
             Some(Reason::HTTP_1_1_REQUIRED) => {
                 let connection = &place.connection;
-                // one in clear is spoken to by HTTP/2 as the operator says so: there is nothing
-                // else to try
-                if connection.hop.tls.is_some() {
-                    connection.table.set_speaks(&connection.hop, Speaks::Http1);
-                    self.is_unprocessed.set(true);
-                }
+                connection.table.set_speaks(&connection.hop, Speaks::Http1);
+                self.is_unprocessed.set(true);
             }
             _ => {}
         }

@@ -19,7 +19,7 @@ const HOPS_MAX: usize = 4096;
 
 /// How long a next hop that has refused a request for HTTP/2 is spoken to by HTTP/1.1: one response
 /// of it is not to decide for ever.
-const HTTP1_FOR: Duration = Duration::from_mins(10);
+const HTTP1_FOR: Duration = Duration::from_mins(1);
 
 /// The connections of one worker.
 #[derive(Default)]
