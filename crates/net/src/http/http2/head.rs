@@ -435,7 +435,7 @@ mod tests {
 
     #[test]
     fn response_has_no_field_of_the_connection() {
-        let head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nETag: \"a\"\r\nX-A: \xe9\r\nKeep-Alive: 1\r\nX-A: b\r\n";
+        let head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nETag: \"a\"\r\nX-A: \xe9\r\nKeep-Alive: 1\r\nX-A: b\r\n\r\n";
         let (response, length) = response(&Bytes::from_static(head)).unwrap();
         assert_eq!(length, head.len());
         assert_eq!(response.status(), 200);

@@ -69,13 +69,14 @@ impl SendQueue {
         self.left.get()
     }
 
-    /// Pieces that are taken wait until [`Self::written`] is called.
+    /// Something is gathered: pieces that are taken wait until [`Self::written`] is called.
     pub(super) fn gather(&self) {
         self.gathers.set(true);
     }
 
     /// All that was taken is written, or will not be.
     pub(super) fn written(&self) {
+        self.gathers.set(false);
         let gathered = std::mem::take(&mut *self.gathered.borrow_mut());
         gathered.into_iter().for_each(|piece| self.leave(&piece));
     }

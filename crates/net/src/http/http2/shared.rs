@@ -6,9 +6,9 @@ use super::send_buffer::SendBuffer;
 use crate::client::ClientSocket;
 use crate::flow::{tcp_info, unacknowledged_bytes};
 use std::cell::{Cell, RefCell};
-use std::io;
+use std::io::{self, IoSlice};
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use weir_policy::Tick;
 use weir_policy::connections::{Flood, FrameBudget, FrameKind};
@@ -52,11 +52,7 @@ impl Shared {
         Self {
             send_buffer: RefCell::new(SendBuffer::new(&socket)),
             socket,
-            queue: {
-                let queue = SendQueue::default();
-                queue.gather();
-                Rc::new(queue)
-            },
+            queue: Rc::default(),
             window_closed,
             frames: RefCell::new(Frames {
                 received: FrameReader::of_client(),
@@ -109,6 +105,23 @@ impl Shared {
             self.queue.written();
         }
         sent
+    }
+
+    /// Writes what the socket takes of `slices`; nothing is gathered.
+    pub(super) fn poll_write(
+        &self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut buffer = self.send_buffer.borrow_mut();
+        let written = ready!(buffer.poll_write_past(&self.socket, cx, slices))?;
+        let mut left = written;
+        for slice in slices {
+            let passed = left.min(slice.len());
+            self.sent(&slice[..passed]);
+            left -= passed;
+        }
+        Poll::Ready(Ok(written))
     }
 
     /// These bytes are sent to the client.

@@ -11,6 +11,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Bytes that are read at once: what was decoded of one read is looked at before the next.
 const READ_BYTES_MAX: usize = 8 * 1024;
 
+/// Frames of as many bytes are written at once, behind what was gathered: they are worth a call,
+/// and what is more urgent can still go before those that follow.
+const DIRECT_FROM_BYTES: usize = 4 * 1024;
+
 /// Reads and writes a connection.
 pub(super) struct Transport {
     shared: Rc<Shared>,
@@ -51,7 +55,7 @@ impl AsyncRead for Transport {
     }
 }
 
-/// What is written is gathered: the connection sends it when `h2` has no more at the moment
+/// Small frames are gathered: the connection sends them when `h2` has no more at the moment
 /// ([`Shared::poll_sent`]).
 impl AsyncWrite for Transport {
     fn poll_write(
@@ -68,9 +72,14 @@ impl AsyncWrite for Transport {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let shared = &self.get_mut().shared;
-        if shared.send_buffer.borrow().is_full() {
+        let offered: usize = slices.iter().map(|slice| slice.len()).sum();
+        if offered >= DIRECT_FROM_BYTES || shared.send_buffer.borrow().is_full() {
             ready!(shared.poll_sent(cx))?;
         }
+        if offered >= DIRECT_FROM_BYTES {
+            return shared.poll_write(cx, slices);
+        }
+        shared.queue.gather();
         let mut gathered = 0;
         for slice in slices {
             let taken = shared.send_buffer.borrow_mut().gather(slice);
