@@ -4,9 +4,8 @@
 //! A stream hands over content as far as its window is open, so what waits for the connection can
 //! be sent. While content waits that is more urgent, a stream adds none. So a stream whose client
 //! does not open its window, or whose content does not come, holds up none: it has nothing that
-//! waits.
-//! Among equally urgent streams each has the same small amount waiting, and the connection takes
-//! from them in turn.
+//! waits. Among equally urgent streams each has the same small amount waiting, and the connection
+//! takes from them in turn.
 //!
 //! Whether a response is incremental (`i`) is not looked at: equally urgent ones always share.
 
