@@ -132,13 +132,16 @@ impl SendQueue {
         self.wake();
     }
 
-    /// Wakes the streams that may add content; the others would only find that they may not.
+    /// Wakes the streams that may add content; the others would only find that they may not. The
+    /// most urgent go first: what they add holds back the others, if all that waited has left at
+    /// once.
     fn wake(&self) {
         let least = self.order.get().least();
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
         let (woken, others) = waiting.into_iter().partition(|(it, _)| *it <= least);
         *self.waiting.borrow_mut() = others;
-        let woken: Vec<(Urgency, Waker)> = woken;
+        let mut woken: Vec<(Urgency, Waker)> = woken;
+        woken.sort_by_key(|(urgency, _)| *urgency);
         woken.into_iter().for_each(|(_, waker)| waker.wake());
     }
 }

@@ -4,11 +4,12 @@ use super::Clear;
 use super::frames::{DATA, END_STREAM, Frame, Frames, INITIAL_WINDOW_SIZE, WINDOW_UPDATE, get};
 use crate::support::content;
 
-/// Bytes of each response: much more than the kernel holds for a client that does not read.
-const BYTES: usize = 16 << 20;
+/// Bytes of each response: much more than the kernel holds for a client that does not read, and
+/// little enough that both are stored.
+const BYTES: usize = 6 << 20;
 
 /// What may be ahead of a response in the kernel's buffers of both sides, and in the proxy.
-const AHEAD_BYTES: usize = 8 << 20;
+const AHEAD_BYTES: usize = BYTES / 2;
 
 /// Two large responses on one connection, the second requested once the first has begun, each with
 /// the value of its `priority`; how much each had got when the first of them was whole.
@@ -19,7 +20,9 @@ fn both(first: &str, second: &str) -> (usize, usize) {
     for (path, content) in ["stored/one", "stored/two"].iter().zip(&contents) {
         clear.nginx.file(path, content);
         let url = clear.weir.url(&format!("/{path}"));
-        Clear::curl().fetch(&url).reply().expect(200);
+        let fetch = || Clear::curl().args(["-H", "Host: a.test"]).fetch(&url);
+        fetch().reply().expect(200);
+        assert!(fetch().reply().is_hit());
     }
     // windows that stop neither
     let windows = [(INITIAL_WINDOW_SIZE, (1 << 31) - 1)];
