@@ -5,8 +5,9 @@ use super::super::frames::{
     REFUSED_STREAM, RST_STREAM, block,
 };
 use super::{Frames, expect_ends, fetch, gateway_to, request, respond, server};
-use crate::support::{Curl, RawClient};
-use std::io::{Read as _, Write as _};
+use crate::support::{Config, Curl, Issued, KeyKind, Nginx, RawClient, Weir};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Command, Stdio};
 use std::thread;
 
 #[test]
@@ -108,6 +109,39 @@ fn next_hop_that_permits_one_request_at_once_gets_a_connection_for_each() {
     }
     drop(weir);
     next_hop.join().expect("no frame was unexpected");
+}
+
+#[test]
+fn next_hop_without_http11_is_not_ejected_for_a_request_that_needs_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let issued = Issued::new(folder.path(), "a", &["localhost"], KeyKind::Ecdsa);
+    let mut node = Command::new("node")
+        .arg("-e")
+        .arg(include_str!("http2_alone.js"))
+        .args([&issued.chain, &issued.key])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("node starts");
+    let mut line = String::new();
+    let stdout = node.stdout.take().expect("piped");
+    BufReader::new(stdout).read_line(&mut line).expect("a port");
+    let http2 = format!("https://localhost:{}", line.trim());
+    let other = Nginx::start("location / { return 200 other; }");
+    let ca = format!("{{ ca = \"{}\" }}", issued.chain.display());
+    let config = Config::gateway(&[&http2, &other.origin()]).route_tls(&ca);
+    let weir = Weir::serve(&config.set("workers", "1"));
+    for _ in 0..2 {
+        let upgrade = Curl::direct().field("Connection: Upgrade");
+        let upgrade = upgrade.field("Upgrade: websocket");
+        let _refused_or_other = upgrade.fetch(&weir.url("/")).reply();
+    }
+    let texts: Vec<String> = (0..6)
+        .map(|_| fetch(&weir, "/").expect(200).text())
+        .collect();
+    assert!(texts.iter().any(|text| text == "by HTTP/2"), "{texts:?}");
+    drop(node.stdin.take());
+    assert!(node.wait().expect("it ends").success());
 }
 
 #[test]

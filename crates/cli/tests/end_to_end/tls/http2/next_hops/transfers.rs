@@ -71,7 +71,7 @@ fn content_of_a_request_reaches_a_next_hop_by_http2_unchanged() {
 fn requests_at_once_share_a_connection() {
     let origin = Origin::by_tls();
     origin.connection();
-    let large = content(5, 4 << 20);
+    let large = content(5, 1 << 20);
     let names: Vec<String> = (0..20).map(|number| format!("/at-once-{number}")).collect();
     for name in &names {
         origin.nginx.file(&name[1..], &large);
