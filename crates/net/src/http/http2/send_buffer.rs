@@ -108,6 +108,19 @@ impl SendBuffer {
     }
 }
 
+/// The first `written` bytes of `slices`.
+pub(super) fn written_of<'s>(
+    slices: &'s [IoSlice<'_>],
+    written: usize,
+) -> impl Iterator<Item = &'s [u8]> {
+    let mut left = written;
+    slices.iter().map(move |slice| {
+        let passed = left.min(slice.len());
+        left -= passed;
+        &slice[..passed]
+    })
+}
+
 /// Puts the first `room` bytes of `slices` into `cut`; how many slices these are.
 fn cut_to<'s>(
     slices: &'s [IoSlice<'_>],
@@ -131,6 +144,15 @@ fn cut_to<'s>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_written_is_the_first_bytes_of_the_slices() {
+        let slices = [b"head".as_slice(), b"", b"content"].map(IoSlice::new);
+        for (written, expected) in [(0, ""), (3, "hea"), (6, "headco"), (11, "headcontent")] {
+            let all: Vec<&[u8]> = written_of(&slices, written).collect();
+            assert_eq!(all.concat(), expected.as_bytes());
+        }
+    }
 
     #[test]
     fn slices_are_cut_to_the_room() {

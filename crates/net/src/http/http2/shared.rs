@@ -2,7 +2,7 @@
 
 use super::frame_reader::{FrameHead, FrameReader};
 use super::piece::SendQueue;
-use super::send_buffer::SendBuffer;
+use super::send_buffer::{SendBuffer, written_of};
 use crate::client::ClientSocket;
 use crate::flow::{tcp_info, unacknowledged_bytes};
 use std::cell::{Cell, RefCell};
@@ -115,12 +115,7 @@ impl Shared {
     ) -> Poll<io::Result<usize>> {
         let mut buffer = self.send_buffer.borrow_mut();
         let written = ready!(buffer.poll_write_past(&self.socket, cx, slices))?;
-        let mut left = written;
-        for slice in slices {
-            let passed = left.min(slice.len());
-            self.sent(&slice[..passed]);
-            left -= passed;
-        }
+        written_of(slices, written).for_each(|bytes| self.sent(bytes));
         Poll::Ready(Ok(written))
     }
 

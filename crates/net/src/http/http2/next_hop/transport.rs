@@ -1,6 +1,7 @@
 //! The connection to a next hop as `h2` reads and writes it.
 
 use super::shared::Shared;
+use crate::http::http2::send_buffer::written_of;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -54,12 +55,7 @@ impl AsyncWrite for Transport {
     ) -> Poll<io::Result<usize>> {
         let shared = &self.0;
         let written = ready!(shared.socket.poll_send(cx, slices))?;
-        let mut left = written;
-        for slice in slices {
-            let passed = left.min(slice.len());
-            shared.sent(&slice[..passed]);
-            left -= passed;
-        }
+        written_of(slices, written).for_each(|bytes| shared.sent(bytes));
         Poll::Ready(Ok(written))
     }
 
