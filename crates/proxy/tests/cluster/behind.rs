@@ -481,7 +481,11 @@ fn burst_of_changes_with_long_urls_is_told_and_no_member_has_to_validate_what_it
         b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec()
     });
     let node = &cluster.nodes[0];
-    node.reload(|config| config.cluster.peer_timeout = span("1min"));
+    node.reload(|config| {
+        config.cluster.peer_timeout = span("1min");
+        // one client may use half of them, and all of its requests are under way at once here
+        config.limits.connections_per_next_hop_max = 2 * BURST as u32;
+    });
     let paths = [1, 2].map(|at| cluster.path_of(at));
     let long = "x".repeat(BURST_URL_BYTES);
     let mut clients: Vec<_> = (0..BURST).map(|_| node.client()).collect();
