@@ -7,15 +7,18 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use weir_vectors::{ClientResponse, FieldContext, Parameters, Request};
 
-/// Fields that HTTP/2 does not have (RFC 9113 §8.2.2), and those that `h2` makes itself.
-const NOT_SENT: [&str; 6] = [
-    "connection",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "transfer-encoding",
-    "upgrade",
-];
+/// Whether it is a field that HTTP/2 does not have (RFC 9113 §8.2.2), or that `h2` makes itself.
+pub(crate) fn is_of_http1(name: &HeaderName) -> bool {
+    let names = [
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    names.contains(&name.as_str())
+}
 
 /// Sends the request and takes the answer apart; `None` if HTTP/2 has no such request.
 pub(crate) fn exchange(
@@ -33,7 +36,8 @@ pub(crate) fn exchange(
     Some(answered.expect("the proxy does not hang"))
 }
 
-fn request_of(request: &Request, context: FieldContext<'_>) -> Option<Http2Request<()>> {
+/// The request; `None` if HTTP/2 has no such.
+pub(crate) fn request_of(request: &Request, context: FieldContext<'_>) -> Option<Http2Request<()>> {
     let uri = format!("http://{}{}", context.host, request.target);
     let mut sent = Http2Request::builder()
         .method(request.method.as_str())
@@ -42,7 +46,7 @@ fn request_of(request: &Request, context: FieldContext<'_>) -> Option<Http2Reque
     for field in &request.fields {
         let name = HeaderName::from_bytes(field.name.as_bytes()).ok()?;
         let value = field.value(context);
-        if NOT_SENT.contains(&name.as_str()) || value != value.trim() {
+        if is_of_http1(&name) || value != value.trim() {
             return None;
         }
         sent = sent.header(name, HeaderValue::from_bytes(value.as_bytes()).ok()?);

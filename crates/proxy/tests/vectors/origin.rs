@@ -1,7 +1,9 @@
 //! The origin: answers as the step says, one connection a request, and keeps an account of what it
 //! was asked.
 
+use crate::doors::Http;
 use crate::message::read_request;
+use crate::origin_http2;
 use crate::weir::VirtualClock;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -19,12 +21,14 @@ const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// What to do with the next request.
 #[derive(Clone, Debug)]
-struct Script {
+pub(crate) struct Script {
     /// The clock goes here before the answer.
     answers_at_s: Option<u32>,
     head: String,
-    body: String,
-    fault: Option<Fault>,
+    /// The same by HTTP/2; `None` if that has no such.
+    pub(crate) http2_head: Option<http::Response<()>>,
+    pub(crate) body: String,
+    pub(crate) fault: Option<Fault>,
     /// The answer waits for this, and the request is not told about.
     held: Option<Arc<Mutex<()>>>,
 }
@@ -47,7 +51,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    pub(crate) fn start(clock: &Arc<VirtualClock>) -> Self {
+    pub(crate) fn start(clock: &Arc<VirtualClock>, speaks: Http) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener
             .local_addr()
@@ -58,6 +62,7 @@ impl Origin {
         let stopping = Arc::new(AtomicBool::new(false));
         let is_held = Arc::new(AtomicBool::new(false));
         let desk = Desk {
+            speaks,
             stopping: Arc::clone(&stopping),
             scripts: Arc::clone(&scripts),
             clock: Arc::clone(clock),
@@ -155,9 +160,12 @@ impl Drop for Origin {
 impl Script {
     /// An unexpected request shows by its answer, too.
     fn unexpected() -> Self {
+        let mut unexpected = http::Response::new(());
+        *unexpected.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
         Self {
             answers_at_s: None,
             head: "HTTP/1.1 500 Nobody Expected This\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".into(),
+            http2_head: Some(unexpected),
             body: String::new(),
             fault: None,
             held: None,
@@ -176,6 +184,7 @@ impl Script {
         Self {
             answers_at_s: None,
             head,
+            http2_head: origin_http2::head_of(response, context),
             body: if is_empty {
                 String::new()
             } else {
@@ -188,7 +197,8 @@ impl Script {
 }
 
 /// The origin's side that works.
-struct Desk {
+pub(crate) struct Desk {
+    speaks: Http,
     stopping: Arc<AtomicBool>,
     scripts: Arc<Mutex<VecDeque<Script>>>,
     clock: Arc<VirtualClock>,
@@ -200,40 +210,59 @@ struct Desk {
 impl Desk {
     fn serve(&self, listener: &TcpListener) {
         loop {
-            let (mut stream, _) = listener.accept().expect("the origin accepts");
-            stream
-                .set_read_timeout(Some(WAIT_MAX))
-                .expect("a limit that is not 0");
-            let Some(request) = read_request(&mut stream) else {
-                if self.stopping.load(Ordering::SeqCst) {
-                    return;
-                }
-                continue;
+            let (stream, _) = listener.accept().expect("the origin accepts");
+            let had_request = match self.speaks {
+                Http::One => self.serve_http1(stream),
+                Http::Two => origin_http2::serve(self, stream),
             };
-            let script = self.next_script();
-            if let Some(gate) = &script.held {
-                self.is_held.store(true, Ordering::SeqCst);
-                drop(gate.lock().expect("nobody panics with it"));
-                self.is_held.store(false, Ordering::SeqCst);
-                answer(&mut stream, &script);
-                continue;
-            }
-            self.begun.fetch_add(1, Ordering::SeqCst);
-            if let Some(at_s) = script.answers_at_s {
-                self.clock.turn_to(at_s);
-            }
-            answer(&mut stream, &script);
-            drop(stream);
-            let mut words = request.first_line.split(' ');
-            let request = OriginRequest {
-                method: words.next().unwrap_or_default().to_owned(),
-                target: words.next().unwrap_or_default().to_owned(),
-                fields: request.fields,
-            };
-            if self.sender.send(request).is_err() {
+            if !had_request && self.stopping.load(Ordering::SeqCst) {
                 return;
             }
         }
+    }
+
+    /// Serves the request of a connection; `false` if there was none.
+    fn serve_http1(&self, mut stream: TcpStream) -> bool {
+        stream
+            .set_read_timeout(Some(WAIT_MAX))
+            .expect("a limit that is not 0");
+        let Some(request) = read_request(&mut stream) else {
+            return false;
+        };
+        let (script, is_told) = self.take_script();
+        answer(&mut stream, &script);
+        drop(stream);
+        let mut words = request.first_line.split(' ');
+        if is_told {
+            self.tell(OriginRequest {
+                method: words.next().unwrap_or_default().to_owned(),
+                target: words.next().unwrap_or_default().to_owned(),
+                fields: request.fields,
+            });
+        }
+        true
+    }
+
+    /// What to do with a request that has come, once that may be done; whether it is told about.
+    pub(crate) fn take_script(&self) -> (Script, bool) {
+        let script = self.next_script();
+        if let Some(gate) = &script.held {
+            self.is_held.store(true, Ordering::SeqCst);
+            drop(gate.lock().expect("nobody panics with it"));
+            self.is_held.store(false, Ordering::SeqCst);
+            return (script, false);
+        }
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        if let Some(at_s) = script.answers_at_s {
+            self.clock.turn_to(at_s);
+        }
+        (script, true)
+    }
+
+    /// Tells about a request that is answered.
+    pub(crate) fn tell(&self, request: OriginRequest) {
+        // fails once the test has ended
+        let _ = self.sender.send(request);
     }
 }
 

@@ -1,5 +1,7 @@
 //! The proxy under test.
 
+use crate::client;
+use crate::doors::{Doors, Http};
 use crate::phases::NotedPhases;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,14 +42,13 @@ impl VirtualClock {
 /// A proxy with one worker, so that what it does has an order.
 pub(crate) struct Weir {
     proxy: Proxy,
-    runner: Runner,
-    speaks_http2: bool,
+    doors: Doors,
     clock: Arc<VirtualClock>,
 }
 
 impl Weir {
     pub(crate) fn start(
-        (runner, speaks_http2): (Runner, bool),
+        doors: Doors,
         hooked: Phases,
         vector: &Vector,
         clock: &Arc<VirtualClock>,
@@ -63,8 +64,7 @@ impl Weir {
             hooks: NotedPhases::at(hooked).1,
             module_kinds: Vec::new(),
         };
-        let mut config = configure(runner, vector.profile, origin);
-        config.listeners[0].http2 = Some(speaks_http2);
+        let mut config = configure(doors, vector.profile, origin);
         let rules = serde_json::to_value(&vector.rules).expect("rules as JSON");
         config.rules = serde_json::from_value(rules).expect("rules of a configuration");
         if vector.steps.iter().any(|step| step.waits_s() > 0) {
@@ -75,8 +75,7 @@ impl Weir {
         config.validate().expect("the configuration is valid");
         Self {
             proxy: Proxy::start(config, options).expect("the proxy starts"),
-            runner,
-            speaks_http2,
+            doors,
             clock: Arc::clone(clock),
         }
     }
@@ -86,14 +85,22 @@ impl Weir {
         self.proxy.listeners()[0].address
     }
 
-    /// Whether clients come by HTTP/2.
-    pub(crate) fn speaks_http2(&self) -> bool {
-        self.speaks_http2
+    /// What clients speak.
+    pub(crate) fn clients(&self) -> Http {
+        self.doors.clients
+    }
+
+    /// Returns once the worker has done what it could do when this was called. A connection of
+    /// HTTP/2 may end before a response that it has carried is dealt with.
+    pub(crate) fn settle(&self) {
+        if self.doors.next_hop == Http::Two {
+            client::ask_proxy(self);
+        }
     }
 
     /// What stands before the path in a request target: RFC 9112 §3.2.2.
     pub(crate) fn authority_before_target(&self, host: &str) -> String {
-        match self.runner {
+        match self.doors.runner {
             Runner::Forward => format!("http://{host}"),
             Runner::Gateway | Runner::Policy | Runner::Simulator => String::new(),
         }
@@ -110,7 +117,7 @@ impl Weir {
     }
 }
 
-fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
+fn configure(doors: Doors, profile: Profile, origin: SocketAddr) -> Config {
     let mut config = Config {
         workers: 1,
         listeners: vec![Listener {
@@ -118,7 +125,7 @@ fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
             mode: Mode::Forward.into(),
             name: None,
             tls: None,
-            http2: None,
+            http2: Some(doors.clients == Http::Two),
             proxy_protocol: Vec::new(),
         }],
         ..Config::default()
@@ -130,7 +137,7 @@ fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
         Profile::Rfc9111 => weir_policy::Profile::Rfc9111,
         Profile::Http1998 => weir_policy::Profile::Http1998,
     };
-    match runner {
+    match doors.runner {
         Runner::Forward => {
             let loopback = "127.0.0.0/8".parse().expect("a network");
             config.access.allow_destinations = vec![loopback];
@@ -139,6 +146,7 @@ fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
             config.listeners[0].mode = Mode::Gateway.into();
             config.routes = vec![Route {
                 next_hops: vec![format!("http://{origin}").parse().expect("a URL")],
+                http2: (doors.next_hop == Http::Two).then_some(true),
                 ..Route::default()
             }];
         }
