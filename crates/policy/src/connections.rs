@@ -11,7 +11,8 @@
 //! * *None is idle: open one, wait for a busy one, or both?* [`Hop::choose`], from measured set-up
 //!   and exchange times.
 //! * *How many may be open*, to one next hop and in all? The same, [`OpenRules`].
-//! * *How many may the requests of one client use?* [`ClientShares`].
+//! * *How many may the requests of one client use?* [`ClientShares`], to one next hop; to all of
+//!   them [`has_share_left`], which is the same rule.
 //! * *When is one closed?* Idle for too long, open for too long, or the oldest for room
 //!   ([`CloseReason`]).
 //! * *Is one opened before it is needed?* [`judge_preconnect`]; off by default.
@@ -41,7 +42,7 @@ pub mod renewal;
 pub mod retry;
 mod send_order;
 
-pub use client_shares::{ClientShares, HeldBackRequest, SHARED_FROM};
+pub use client_shares::{ClientShares, HeldBackRequest, SHARED_FROM, has_share_left};
 pub use estimate::{Mean, WaitConfidence};
 pub use frame_budget::{Flood, FrameBudget, FrameKind};
 pub use handshake_places::{HandshakeId, HandshakeLimits, HandshakePlaces};

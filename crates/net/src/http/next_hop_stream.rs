@@ -28,7 +28,7 @@ pub struct NextHopStream {
     /// Dropped when it ends.
     held: Option<Box<dyn Any>>,
     /// What it takes of its client's share of the connections.
-    _client_use: Option<ClientUse>,
+    _client_use: Option<Box<ClientUse>>,
 }
 
 enum Kind {
@@ -64,8 +64,8 @@ impl NextHopStream {
         if !destination.hop.http2 || rules.links.of(&destination.hop).is_some() {
             return Self::open_http1(worker, rules, destination, fresh).await;
         }
-        let uses = worker.network().open_connections().uses();
-        let client_use = uses.begin(worker, rules, destination).await?;
+        let open = worker.network().open_connections();
+        let client_use = open.begin_use(worker, rules, destination).await?;
         // boxed: it is to cost requests by HTTP/1.1 nothing
         let opened = Box::pin(next_hop::open(worker, rules, destination, fresh)).await?;
         let stream = match opened {
@@ -73,7 +73,7 @@ impl NextHopStream {
             Opened::Http2(stream) => Self::of(Kind::Http2(stream)),
         };
         Ok(Self {
-            _client_use: Some(client_use),
+            _client_use: Some(Box::new(client_use)),
             ..stream
         })
     }
@@ -90,22 +90,21 @@ impl NextHopStream {
         destination: &Destination,
         fresh: bool,
     ) -> Result<Self, ConnectFailure> {
-        let uses = worker.network().open_connections().uses();
-        let client_use = uses.begin(worker, rules, destination).await?;
-        let by_http1;
-        let destination = match destination.hop.http2 {
-            false => destination,
+        let open = worker.network().open_connections();
+        let client_use = open.begin_use(worker, rules, destination).await?;
+        let connection = match destination.hop.http2 {
+            false => obtain(worker, rules, destination, fresh).await?,
             true => {
-                by_http1 = Destination {
+                let by_http1 = Destination {
                     hop: destination.hop.clone().by_http1(),
                     ..destination.clone()
                 };
-                &by_http1
+                // boxed: it is to cost others nothing
+                Box::pin(async move { obtain(worker, rules, &by_http1, fresh).await }).await?
             }
         };
-        let connection = obtain(worker, rules, destination, fresh).await?;
         Ok(Self {
-            _client_use: Some(client_use),
+            _client_use: Some(Box::new(client_use)),
             ..Self::http1(connection)
         })
     }
@@ -114,7 +113,7 @@ impl NextHopStream {
     #[must_use]
     pub fn of_tunnel((connection, client_use): (Connection, ClientUse)) -> Self {
         Self {
-            _client_use: Some(client_use),
+            _client_use: Some(Box::new(client_use)),
             ..Self::http1(connection)
         }
     }

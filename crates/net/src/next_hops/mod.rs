@@ -25,6 +25,7 @@ pub use failure::ConnectFailure;
 pub use hop_key::{ClientEnds, HopKey, ProxyHeaderVersion};
 pub(crate) use link::{ConnectionLink, LinkReads, LinkUse};
 pub use link::{LinkCounts, LinkMeter, Links, SaveSignal, SpentLink};
+pub(crate) use open_connections::IdlePlace;
 pub use open_connections::{ClientUse, Limit, OpenConnections, Permit};
 pub use pool::check_in;
 pub use rules::ConnectionRules;

@@ -413,9 +413,15 @@ pub(super) fn close_one(worker: &Worker, hop: &HopKey, room: Room) -> bool {
     }
 }
 
-/// Closes the oldest idle connection of this worker, or of another; `false` if there is none.
+/// Closes the oldest idle connection of this worker, or of another; `false` if there is none. Then
+/// one that carries many requests and has none is to be closed by its own task: its place is
+/// announced ([`OpenConnections::freed`](super::OpenConnections::freed)).
 pub(super) fn close_oldest(worker: &Worker) -> bool {
-    close_by(worker, |pool| pool.idle.oldest_connection())
+    let is_closed = close_by(worker, |pool| pool.idle.oldest_connection());
+    if !is_closed {
+        worker.network().open_connections().close_multiplexed();
+    }
+    is_closed
 }
 
 fn close_by(worker: &Worker, choose: impl Fn(&Inner) -> Option<ConnectionId>) -> bool {

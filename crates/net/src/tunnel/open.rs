@@ -27,7 +27,7 @@ pub fn reserve(
     destination: &Destination,
 ) -> Result<TunnelPlace, ConnectFailure> {
     let open = network.open_connections();
-    let client_use = open.uses().try_begin(rules, destination)?;
+    let client_use = open.try_begin_use(network, rules, destination)?;
     let permit = open
         .take(&destination.hop, &rules.open, ConnectionState::Opening)
         .map_err(|_full| {

@@ -46,7 +46,11 @@ impl ClientCounts {
     }
 
     pub(super) fn has_room(&self) -> bool {
-        self.open() < self.limit.load(Ordering::Relaxed)
+        self.open() < self.limit()
+    }
+
+    pub(super) fn limit(&self) -> usize {
+        self.limit.load(Ordering::Relaxed)
     }
 
     pub(super) fn set_limit(&self, limit: usize) {
@@ -109,44 +113,6 @@ impl Drop for ClientPlace {
         }
         counters.dec(Metric::ClientsOpen);
         self.0.network().clients().end();
-    }
-}
-
-/// The place of a request of HTTP/2 among those of its worker; given back when dropped.
-///
-/// Connections have places of their own, and each may have one request without asking for more, as
-/// one of HTTP/1.1 does. Beside these a worker has as many requests as its share of the connections
-/// that may be open: memory is planned for twice `clients_max` requests, whatever the number of
-/// requests on a connection.
-pub struct StreamPlace {
-    /// `None`: that of the connection.
-    worker: Option<Rc<Worker>>,
-}
-
-impl StreamPlace {
-    /// One more request on a connection that has `under_way`; `None`: there are too many.
-    pub fn take(worker: &Rc<Worker>, under_way: usize) -> Option<Self> {
-        if under_way == 0 {
-            return Some(Self { worker: None });
-        }
-        let streams = worker.streams();
-        let network = worker.network();
-        let limit = network.clients().limit.load(Ordering::Relaxed);
-        if streams.get() >= limit.div_ceil(network.workers()) {
-            return None;
-        }
-        streams.set(streams.get() + 1);
-        let worker = Some(Rc::clone(worker));
-        Some(Self { worker })
-    }
-}
-
-impl Drop for StreamPlace {
-    fn drop(&mut self) {
-        if let Some(worker) = &self.worker {
-            let streams = worker.streams();
-            streams.set(streams.get() - 1);
-        }
     }
 }
 

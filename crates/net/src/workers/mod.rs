@@ -5,13 +5,15 @@ mod listener;
 mod network;
 mod shutdown;
 mod sleepers;
+mod stream_places;
 mod worker;
 mod worker_pool;
 
-pub use clients::{ClientPlace, DetachedWork, LastWork, StreamPlace};
+pub use clients::{ClientPlace, DetachedWork, LastWork};
 pub use listener::Sockets;
 pub use network::{Network, NetworkSettings};
 pub use shutdown::Stage;
 pub use sleepers::{COARSE_FROM, SleeperPlace};
+pub use stream_places::{ClientStreams, StreamPlace};
 pub use worker::{SCRATCH_BYTES, Worker};
 pub use worker_pool::{Accepted, OpenListener, Service, WorkerPool};

@@ -169,6 +169,11 @@ impl Network {
         self.clients.set_limit(clients);
     }
 
+    /// How many client connections may be open, over all workers.
+    pub fn clients_max(&self) -> usize {
+        self.clients.limit()
+    }
+
     /// Whether another client connection may be open.
     pub fn has_room_for_client(&self) -> bool {
         self.clients.has_room()

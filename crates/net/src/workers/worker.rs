@@ -2,6 +2,7 @@
 
 use super::network::Network;
 use super::sleepers::{SleeperPlace, Sleepers};
+use super::stream_places::{ClientStreams, StreamPlaces};
 use crate::clock::Clock;
 use std::any::Any;
 use std::cell::{Cell, RefCell, RefMut};
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 use weir_measure::Counters;
+use weir_policy::destination::ClientNetwork;
 use weir_policy::{Now, Tick};
 use weir_semantics::{Timestamp, write_http_date};
 
@@ -37,7 +39,7 @@ pub struct Worker {
     /// What [`Self::kept`] has made.
     kept: RefCell<Option<Rc<dyn Any>>>,
     /// Requests of HTTP/2 under way, beside one of each connection.
-    streams: Cell<usize>,
+    stream_places: Rc<StreamPlaces>,
 }
 
 impl Worker {
@@ -58,13 +60,20 @@ impl Worker {
             sleepers: RefCell::new(Sleepers::new()),
             numbered: Cell::new(0),
             kept: RefCell::default(),
-            streams: Cell::new(0),
+            stream_places: Rc::default(),
         })
     }
 
-    /// Requests of HTTP/2 under way, beside one of each connection.
-    pub(super) fn streams(&self) -> &Cell<usize> {
-        &self.streams
+    /// The requests of HTTP/2 of a client on this worker; with `None` those of a connection that
+    /// has requests of many clients, which cannot be told apart.
+    pub fn client_streams(&self, client: Option<ClientNetwork>) -> Rc<ClientStreams> {
+        self.stream_places.of(client)
+    }
+
+    /// How many requests of HTTP/2 this worker has at most, beside one of each connection: its
+    /// share of the connections that may be open.
+    pub fn streams_max(&self) -> usize {
+        self.network.clients_max().div_ceil(self.network.workers())
     }
 
     /// Position among the workers, from 0.

@@ -121,7 +121,7 @@ impl ClientShares {
         });
         let (held, first, client, share) =
             waiting.min_by_key(|(held, first, ..)| (*held, *first))?;
-        if !may_have_more(held, self.under_way, self.max) {
+        if !has_share_left(held, self.under_way, self.max) {
             return None;
         }
         share.waiting.remove(&first);
@@ -138,7 +138,7 @@ impl ClientShares {
     }
 
     fn may_have_more(&self, held: usize) -> bool {
-        may_have_more(held, self.under_way, self.max)
+        has_share_left(held, self.under_way, self.max)
     }
 
     fn forget(&mut self, client: ClientNetwork) {
@@ -149,10 +149,12 @@ impl ClientShares {
     }
 }
 
-/// Whether a client with `held` requests under way may have one more, of `under_way` in all, where
-/// `max` connections may be open.
-const fn may_have_more(held: usize, under_way: usize, max: usize) -> bool {
-    held == 0 || max < SHARED_FROM || held < max.saturating_sub(under_way)
+/// The rule by itself: whether a client that holds `held` of something may have one more, where
+/// `used` of `max` are used in all. Of fewer than [`SHARED_FROM`] there are no shares. A client
+/// without any is never refused here: whether one is left at all is for the caller to look at.
+#[must_use]
+pub const fn has_share_left(held: usize, used: usize, max: usize) -> bool {
+    held == 0 || max < SHARED_FROM || held < max.saturating_sub(used)
 }
 
 #[cfg(test)]

@@ -33,8 +33,9 @@ use weir_net::http::{
     Http2Rules, Http2Stream,
 };
 use weir_net::next_hops::DistinctPeers;
-use weir_net::workers::{Accepted, ClientPlace, SleeperPlace, Stage, StreamPlace};
+use weir_net::workers::{Accepted, ClientPlace, ClientStreams, SleeperPlace, Stage, StreamPlace};
 use weir_policy::connections::Flood;
+use weir_policy::destination::ClientNetwork;
 use weir_policy::route::ConnectionHops;
 
 /// Requests under way at once on a connection: what RFC 9113 §6.5.2 recommends at least.
@@ -52,6 +53,8 @@ struct Http2Client {
     connection: Http2Connection,
     streams: JoinSet<()>,
     shared: Rc<StreamClient>,
+    /// The requests of its client, on all of its connections.
+    places: Rc<ClientStreams>,
     /// Requests taken on this connection.
     requests: u32,
     /// The limit on waiting for a request.
@@ -150,6 +153,11 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
     let settings = worker.settings();
     let limits = &settings.config.limits;
     let listener = accepted.listener;
+    let address = accepted.peer.ip();
+    let is_trusted = settings.forwarded(listener.mode).trusts(address);
+    // of one that stands for others, or of another node, the users are not known here
+    let is_client = !is_trusted && listener.peers == ForPeers::No;
+    let client = is_client.then(|| ClientNetwork::of(address));
     let rules = Http2Rules {
         form: match listener.mode {
             Mode::Gateway => Http2Form::Origin(listener.scheme),
@@ -158,7 +166,7 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
         streams_max: STREAMS_MAX,
         head_bytes_max: HEAD_BYTES_MAX,
         window_closed: limits.client_silence.as_duration(),
-        clients: match settings.forwarded(listener.mode).trusts(accepted.peer.ip()) {
+        clients: match is_trusted {
             true => settings.config.forwarded.clients_per_connection,
             false => 1,
         },
@@ -167,6 +175,7 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
     let mut client = Http2Client {
         connection: Http2Connection::new(stream, unread, rules, worker.now()),
         streams: JoinSet::new(),
+        places: worker.net().client_streams(client),
         requests: 0,
         // the preface and the first settings
         deadline: Deadline::new(limits.request_head.as_duration()),
@@ -245,7 +254,8 @@ impl Http2Client {
         self.requests = self.requests.saturating_add(1);
         let counters = self.shared.worker.counters();
         let under_way = self.streams.len();
-        let Some(place) = StreamPlace::take(self.shared.worker.net(), under_way) else {
+        let most = self.shared.worker.net().streams_max();
+        let Some(place) = self.places.take(under_way, most) else {
             counters.inc(Metric::Http2Resets(Http2Reset::Streams));
             return stream.refuse();
         };

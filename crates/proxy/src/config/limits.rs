@@ -95,7 +95,9 @@ table! {
         /// connections there are no shares. What other nodes of a cluster request counts for no
         /// client.
         connections_per_next_hop_max: u32 = 256, from 1, to CONNECTIONS_MAX;
-        /// Connections to all next hops at once, used or idle.
+        /// Connections to all next hops at once, used or idle. Where one more is needed, an idle
+        /// one is closed. A client has as many requests under way, whatever their next hops, as
+        /// connections are left for others; idle ones are.
         next_hop_connections_max: u32 = 4096, from 1, to CONNECTIONS_MAX;
         /// Idle connections kept to one next hop; 0 keeps none.
         idle_per_next_hop_max: u32 = 64, from 0, to CONNECTIONS_MAX;

@@ -130,3 +130,48 @@ fn tunnels_of_a_client_count_for_its_share() {
     proxy.wait_for(Metric::TunnelsOpen, 7);
     assert_eq!(open(ONE).1, 200);
 }
+
+#[test]
+fn client_with_half_of_all_connections_leaves_the_rest_to_others_whatever_the_next_hop() {
+    let proxy = Running::forward_with(|config| {
+        config.access.allow_destinations = vec![localhost()];
+        config.limits.next_hop_connections_max = 16;
+        config.limits.connections_per_next_hop_max = 16;
+        config.limits.idle_per_next_hop_max = 16;
+        config.limits.idle_next_hop_connections_max = 16;
+        config.limits.next_hop_wait = span("20s");
+    });
+    let ask = |at: Ipv4Addr, origin: &ScriptedOrigin| {
+        let address = origin.address();
+        let mut client = proxy.client_at(at);
+        client.send(format!(
+            "GET http://{address}/{at} HTTP/1.1\r\nHost: {address}\r\n\r\n"
+        ));
+        client
+    };
+    let origins: Vec<_> = (0..8).map(|_| ScriptedOrigin::new()).collect();
+    let mut held: Vec<_> = origins
+        .iter()
+        .map(|origin| {
+            let client = ask(ONE, origin);
+            let mut hop = origin.accept();
+            hop.read_head();
+            (client, hop)
+        })
+        .collect();
+    let further = ScriptedOrigin::new();
+    let mut of_one = ask(ONE, &further);
+    proxy.wait_for(WAITS, 1);
+    further.expect_untouched();
+    let mut other = ask(OTHER, &further);
+    let (mut hop, _) = further.answer(OK);
+    assert_eq!(other.read_response().text(), "ok");
+    // an idle connection counts for no client, and is there for the one that was held back
+    let (mut first, mut first_hop) = held.remove(0);
+    first_hop.send(OK);
+    assert_eq!(first.read_response().text(), "ok");
+    hop.read_head();
+    hop.send(OK);
+    assert_eq!(of_one.read_response().text(), "ok");
+    assert_eq!(proxy.count(WAITS), 1);
+}

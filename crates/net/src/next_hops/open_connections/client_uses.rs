@@ -1,21 +1,23 @@
 //! The requests under way to next hops, by client: a client has a share of the connections to each
-//! (`weir_policy::connections::ClientShares`).
+//! (`weir_policy::connections::ClientShares`), and of those to all (`has_share_left`).
 //!
-//! Tables behind locks that are held for an operation on a map. A next hop has an entry while
-//! requests are under way to it.
+//! Tables behind locks that are held for an operation on a map. A next hop, and a client, has an
+//! entry while requests are under way.
 
+use super::{OpenConnections, Waiting};
 use crate::next_hops::destination::Destination;
 use crate::next_hops::failure::ConnectFailure;
 use crate::next_hops::hop_key::HopKey;
 use crate::next_hops::rules::ConnectionRules;
-use crate::workers::Worker;
+use crate::workers::{Network, Worker};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use weir_measure::{Metric, WaitEnd, WaitReason};
-use weir_policy::connections::{ClientShares, HeldBackRequest};
+use weir_policy::connections::{ClientShares, HeldBackRequest, has_share_left};
 use weir_policy::destination::ClientNetwork;
 use weir_semantics::ProxyError;
 
@@ -24,8 +26,10 @@ const TABLES: usize = 16;
 
 /// The requests under way to all next hops.
 #[derive(Debug, Default)]
-pub(crate) struct ClientUses {
+pub(super) struct ClientUses {
     tables: [Mutex<HashMap<HopKey, HopUses>>; TABLES],
+    /// How many each client has under way, to whatever next hops.
+    clients: [Mutex<HashMap<ClientNetwork, usize>>; TABLES],
     hasher: RandomState,
 }
 
@@ -51,37 +55,83 @@ impl HopUses {
 /// A request under way, which counts for its client until this is dropped.
 #[derive(Debug)]
 pub struct ClientUse {
-    uses: Arc<ClientUses>,
+    _of_hop: HopUse,
+    _of_all: AllUse,
+}
+
+/// The same of one next hop.
+#[derive(Debug)]
+struct HopUse {
+    open: Arc<OpenConnections>,
     hop: HopKey,
     client: Option<ClientNetwork>,
 }
 
-impl Drop for ClientUse {
+impl Drop for HopUse {
     fn drop(&mut self) {
-        self.uses.change(&self.hop, |uses| {
+        self.open.uses.change(&self.hop, |uses| {
             uses.shares.end(self.client);
             uses.release();
         });
     }
 }
 
-/// A request that is held back.
-struct HeldBack {
-    uses: Arc<ClientUses>,
+/// The same of all next hops.
+#[derive(Debug)]
+struct AllUse {
+    open: Arc<OpenConnections>,
+    client: Option<ClientNetwork>,
+}
+
+impl Drop for AllUse {
+    fn drop(&mut self) {
+        if let Some(client) = self.client {
+            self.open.uses.end_of_all(client);
+            // another one of this client may wait, also where no connection was closed
+            self.open.announce();
+        }
+    }
+}
+
+/// Why a request does not begin.
+enum HeldBack {
+    /// Its client has its share of the connections to its next hop.
+    OfHop(HeldBackByHop),
+    /// It has its share of all.
+    OfAll,
+}
+
+/// A request that is held back by the share of a next hop.
+struct HeldBackByHop {
+    open: Arc<OpenConnections>,
     hop: HopKey,
     client: ClientNetwork,
     request: HeldBackRequest,
     released: oneshot::Receiver<()>,
-    /// It is under way, as a [`ClientUse`].
+    /// It is under way, as a [`HopUse`].
     is_taken: bool,
 }
 
-impl Drop for HeldBack {
+impl HeldBackByHop {
+    /// Waits until it is under way.
+    async fn released(mut self) -> HopUse {
+        // the sender is dropped with this alone
+        let _ = (&mut self.released).await;
+        self.is_taken = true;
+        HopUse {
+            open: Arc::clone(&self.open),
+            hop: self.hop.clone(),
+            client: Some(self.client),
+        }
+    }
+}
+
+impl Drop for HeldBackByHop {
     fn drop(&mut self) {
         if self.is_taken {
             return;
         }
-        self.uses.change(&self.hop, |uses| {
+        self.open.uses.change(&self.hop, |uses| {
             if uses.waiting.remove(&self.request).is_some() {
                 uses.shares.leave(self.client, self.request);
             } else {
@@ -94,10 +144,11 @@ impl Drop for HeldBack {
 
 impl ClientUses {
     fn table(&self, hop: &HopKey) -> MutexGuard<'_, HashMap<HopKey, HopUses>> {
-        let at = usize::from(self.hasher.hash_one(hop).to_le_bytes()[0]) % TABLES;
-        self.tables[at]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.tables, self.hasher.hash_one(hop))
+    }
+
+    fn clients(&self, client: ClientNetwork) -> MutexGuard<'_, HashMap<ClientNetwork, usize>> {
+        lock(&self.clients, self.hasher.hash_one(client))
     }
 
     /// Changes an entry, and removes it if it is of no use any more.
@@ -111,34 +162,46 @@ impl ClientUses {
         }
     }
 
-    fn of(self: &Arc<Self>, destination: &Destination) -> ClientUse {
-        ClientUse {
-            uses: Arc::clone(self),
-            hop: destination.hop.clone(),
-            client: destination.client,
+    fn end_of_all(&self, client: ClientNetwork) {
+        let mut clients = self.clients(client);
+        if let Some(held) = clients.get_mut(&client) {
+            *held = held.saturating_sub(1);
+            if *held == 0 {
+                clients.remove(&client);
+            }
         }
     }
+}
 
+fn lock<T>(tables: &[Mutex<T>; TABLES], hash: u64) -> MutexGuard<'_, T> {
+    let at = usize::from(hash.to_le_bytes()[0]) % TABLES;
+    tables[at].lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl OpenConnections {
     /// A request to `destination` is under way from now on.
     ///
     /// # Errors
     ///
-    /// Its client has its share of the connections to it: [`ProxyError::ConnectionLimitReached`].
-    pub(crate) fn try_begin(
+    /// Its client has its share of the connections to it, or of all:
+    /// [`ProxyError::ConnectionLimitReached`].
+    pub(crate) fn try_begin_use(
         self: &Arc<Self>,
+        network: &Network,
         rules: &ConnectionRules,
         destination: &Destination,
     ) -> Result<ClientUse, ConnectFailure> {
-        let mut table = self.table(&destination.hop);
-        let uses = table.entry(destination.hop.clone()).or_default();
-        let begins = uses
-            .shares
-            .try_begin(destination.client, rules.open.per_hop_max);
-        drop(table);
-        match begins {
-            true => Ok(self.of(destination)),
-            false => Err(has_its_share(destination)),
+        let begins = {
+            let mut table = self.uses.table(&destination.hop);
+            let uses = table.entry(destination.hop.clone()).or_default();
+            let (client, max) = (destination.client, rules.open.per_hop_max);
+            uses.shares.try_begin(client, max)
+        };
+        if !begins {
+            return Err(has_its_share(destination, false));
         }
+        self.begin_of_all(network, rules, self.of_hop(destination))
+            .ok_or_else(|| has_its_share(destination, true))
     }
 
     /// The same of a request that waits until others of its client, or of all, have ended.
@@ -146,37 +209,83 @@ impl ClientUses {
     /// # Errors
     ///
     /// As above, after [`ConnectionRules::wait_limit`].
-    pub(crate) async fn begin(
+    pub(crate) async fn begin_use(
         self: &Arc<Self>,
         worker: &Worker,
         rules: &ConnectionRules,
         destination: &Destination,
     ) -> Result<ClientUse, ConnectFailure> {
-        match self.begin_or_wait(rules, destination) {
-            None => Ok(self.of(destination)),
-            Some(held_back) => Box::pin(self.wait(worker, rules, destination, held_back)).await,
+        match self.begin_or_wait(worker.network(), rules, destination) {
+            Ok(begun) => Ok(begun),
+            Err(held_back) => Box::pin(self.wait(worker, rules, destination, held_back)).await,
         }
     }
 
     fn begin_or_wait(
         self: &Arc<Self>,
+        network: &Network,
         rules: &ConnectionRules,
         destination: &Destination,
-    ) -> Option<HeldBack> {
-        let mut table = self.table(&destination.hop);
-        let uses = table.entry(destination.hop.clone()).or_default();
+    ) -> Result<ClientUse, HeldBack> {
         let (client, max) = (destination.client, rules.open.per_hop_max);
-        let request = uses.shares.begin(client, max).err()?;
-        let (sender, released) = oneshot::channel();
-        uses.waiting.insert(request, sender);
-        drop(table);
-        Some(HeldBack {
-            uses: Arc::clone(self),
+        {
+            let mut table = self.uses.table(&destination.hop);
+            let uses = table.entry(destination.hop.clone()).or_default();
+            if let (Err(request), Some(client)) = (uses.shares.begin(client, max), client) {
+                let (sender, released) = oneshot::channel();
+                uses.waiting.insert(request, sender);
+                return Err(HeldBack::OfHop(HeldBackByHop {
+                    open: Arc::clone(self),
+                    hop: destination.hop.clone(),
+                    client,
+                    request,
+                    released,
+                    is_taken: false,
+                }));
+            }
+        }
+        self.begin_of_all(network, rules, self.of_hop(destination))
+            .ok_or(HeldBack::OfAll)
+    }
+
+    fn of_hop(self: &Arc<Self>, destination: &Destination) -> HopUse {
+        HopUse {
+            open: Arc::clone(self),
             hop: destination.hop.clone(),
-            client: client?,
-            request,
-            released,
-            is_taken: false,
+            client: destination.client,
+        }
+    }
+
+    /// The same among those to all next hops; `None` if its client has its share of them.
+    ///
+    /// What is shared are connections: many requests by HTTP/2 use few, and idle ones are closed
+    /// where their places are needed.
+    fn begin_of_all(
+        self: &Arc<Self>,
+        network: &Network,
+        rules: &ConnectionRules,
+        of_hop: HopUse,
+    ) -> Option<ClientUse> {
+        if let Some(client) = of_hop.client {
+            let mut clients = self.uses.clients(client);
+            let held = clients.entry(client).or_default();
+            let (max, open) = (rules.open.total_max, self.total());
+            let in_use = || {
+                let idle = network.idle_connections() + self.idle_places.len();
+                open.saturating_sub(idle)
+            };
+            // without any it has one left
+            if !has_share_left(*held, open, max) && !has_share_left(*held, in_use(), max) {
+                return None;
+            }
+            *held += 1;
+        }
+        Some(ClientUse {
+            _of_all: AllUse {
+                open: Arc::clone(self),
+                client: of_hop.client,
+            },
+            _of_hop: of_hop,
         })
     }
 
@@ -185,26 +294,67 @@ impl ClientUses {
         worker: &Worker,
         rules: &ConnectionRules,
         destination: &Destination,
-        mut held_back: HeldBack,
+        held_back: HeldBack,
     ) -> Result<ClientUse, ConnectFailure> {
+        let is_of_all = Cell::new(false);
         let mut counted = Counted::begin(worker);
-        let released = timeout(rules.wait_limit, &mut held_back.released).await;
-        if let Ok(Ok(())) = released {
-            held_back.is_taken = true;
+        let waiting = self.wait_until_begun(worker, rules, destination, held_back, &is_of_all);
+        if let Ok(begun) = timeout(rules.wait_limit, waiting).await {
             counted.end = WaitEnd::Place;
-            return Ok(self.of(destination));
+            return Ok(begun);
         }
         counted.end = WaitEnd::Refused;
-        Err(has_its_share(destination))
+        Err(has_its_share(destination, is_of_all.get()))
+    }
+
+    /// Waits; notes in `is_of_all` for which share.
+    async fn wait_until_begun(
+        self: &Arc<Self>,
+        worker: &Worker,
+        rules: &ConnectionRules,
+        destination: &Destination,
+        mut held_back: HeldBack,
+        is_of_all: &Cell<bool>,
+    ) -> ClientUse {
+        let network = worker.network();
+        loop {
+            is_of_all.set(matches!(held_back, HeldBack::OfAll));
+            held_back = match held_back {
+                HeldBack::OfHop(waits) => {
+                    let of_hop = waits.released().await;
+                    match self.begin_of_all(network, rules, of_hop) {
+                        Some(begun) => return begun,
+                        // its place at the next hop is for others meanwhile
+                        None => HeldBack::OfAll,
+                    }
+                }
+                HeldBack::OfAll => {
+                    let _waiting = Waiting::begin(self);
+                    // before it looks: what is given back from now on wakes it
+                    let freed = self.freed();
+                    match self.begin_or_wait(network, rules, destination) {
+                        Ok(begun) => return begun,
+                        Err(HeldBack::OfAll) => {
+                            freed.await;
+                            HeldBack::OfAll
+                        }
+                        Err(of_hop) => of_hop,
+                    }
+                }
+            };
+        }
     }
 }
 
-fn has_its_share(destination: &Destination) -> ConnectFailure {
+fn has_its_share(destination: &Destination, is_of_all: bool) -> ConnectFailure {
+    let to = match is_of_all {
+        true => String::new(),
+        false => format!(" to {}", destination.hop),
+    };
     ConnectFailure::new(
         ProxyError::ConnectionLimitReached,
         format!(
-            "this client has as many requests under way to {} as connections are left for others",
-            destination.hop
+            "this client has as many requests under way{to} as connections are left for others"
         ),
     )
 }

@@ -7,10 +7,13 @@
 //! request waits.
 
 mod client_uses;
+mod idle_places;
 mod waiter;
 
 pub use client_uses::ClientUse;
 use client_uses::ClientUses;
+pub(crate) use idle_places::IdlePlace;
+use idle_places::IdlePlaces;
 pub(super) use waiter::{Waiter, Waiting};
 
 use super::connection::IdleConnection;
@@ -38,7 +41,8 @@ pub struct OpenConnections {
     /// Waits that have begun so far.
     waits_begun: AtomicUsize,
     freed: Notify,
-    uses: Arc<ClientUses>,
+    uses: ClientUses,
+    idle_places: IdlePlaces,
 }
 
 #[derive(Debug, Default)]
@@ -313,9 +317,10 @@ impl OpenConnections {
         self.waits_begun.load(Ordering::SeqCst)
     }
 
-    /// The requests under way, by client.
-    pub(crate) const fn uses(&self) -> &Arc<ClientUses> {
-        &self.uses
+    /// Has a connection be closed that carries many requests and has none; its place is announced
+    /// once it is given back.
+    pub(super) fn close_multiplexed(&self) {
+        self.idle_places.close_oldest();
     }
 
     /// Connections open now.

@@ -6,7 +6,7 @@ use super::table::Table;
 use super::transport::Transport;
 use crate::flow::{NextHopFlow, first_window};
 use crate::http::http2::piece::Piece;
-use crate::next_hops::{self, ConnectFailure, Destination, HopKey, Uses};
+use crate::next_hops::{self, ConnectFailure, Destination, HopKey, IdlePlace, Uses};
 use crate::workers::Worker;
 use h2::client::{Builder, SendRequest};
 use std::cell::{Cell, RefCell};
@@ -58,6 +58,8 @@ pub(super) struct Connection {
     is_unused: Cell<bool>,
     /// Whether it had been opened in advance.
     was_idle: bool,
+    /// While it carries no request.
+    pub(super) idle: RefCell<Option<IdlePlace>>,
 }
 
 impl Connection {
@@ -119,6 +121,7 @@ impl Connection {
             uses: RefCell::new(*uses),
             is_unused: Cell::new(true),
             was_idle,
+            idle: RefCell::default(),
         });
         table.opened(worker, &begun);
         let driver = Driver::new(Rc::clone(worker), Rc::clone(&begun), connection, permit);
@@ -155,6 +158,7 @@ impl Connection {
     /// A request begins on it: whether it had carried one before, or could have, and what is known
     /// of its uses. The request that it was opened for is counted already.
     pub(super) fn begin_request(&self, counters: &Counters) -> (bool, Uses) {
+        self.idle.take();
         let mut uses = self.uses.borrow_mut();
         let is_first = self.is_unused.replace(false);
         if !is_first {

@@ -3,7 +3,7 @@
 use super::connection::Connection;
 use super::transport::Transport;
 use crate::http::http2::piece::Piece;
-use crate::next_hops::Permit;
+use crate::next_hops::{IdlePlace, Permit};
 use crate::workers::Worker;
 use h2::client;
 use std::future::{Future, poll_fn};
@@ -30,6 +30,8 @@ pub(super) struct Driver {
     closing: Option<NextHopHttp2End>,
     /// Given back when it is closed.
     _permit: Permit,
+    /// It is closed for its place, and no other one before that is given back.
+    given_up: Option<IdlePlace>,
 }
 
 impl Driver {
@@ -48,6 +50,7 @@ impl Driver {
             idle: None,
             closing: None,
             _permit: permit,
+            given_up: None,
         }
     }
 
@@ -85,7 +88,15 @@ impl Driver {
                 self.streams_max = streams_max;
                 table.set_peer_max(&connection, streams_max);
             }
-            if self.closing.is_some() || self.poll_stays(cx).is_pending() {
+            let stays = self.poll_stays(cx);
+            if self.closing.is_some() {
+                // others that wait for its place do not wait for a next hop that takes no GOAWAY
+                return match self.given_up {
+                    Some(_) => Poll::Ready(NextHopHttp2End::Idle),
+                    None => Poll::Pending,
+                };
+            }
+            if stays.is_pending() {
                 return Poll::Pending;
             }
             let end = match connection.is_closing() {
@@ -120,18 +131,19 @@ impl Driver {
 
     /// Ready once it is not to be kept open.
     fn poll_stays(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let limits = self.worker.network().idle_limits();
+        let limits = *self.worker.network().idle_limits();
         loop {
             let now = self.worker.now().tick;
             let stays_ms = self
                 .connection
                 .table
-                .stays_ms(&self.connection, now, limits);
+                .stays_ms(&self.connection, now, &limits);
             let Some(ms) = stays_ms else {
                 self.idle = None;
+                self.connection.idle.take();
                 return Poll::Pending;
             };
-            if ms == 0 {
+            if self.poll_given_up(cx).is_ready() || ms == 0 {
                 return Poll::Ready(());
             }
             let until = Instant::now() + Duration::from_millis(ms);
@@ -143,6 +155,23 @@ impl Driver {
             }
             self.idle = None;
         }
+    }
+
+    /// It is idle: ready if it is to be closed for its place.
+    fn poll_given_up(&mut self, cx: &Context<'_>) -> Poll<()> {
+        if self.given_up.is_some() {
+            return Poll::Ready(());
+        }
+        let idle = &mut *self.connection.idle.borrow_mut();
+        let open = self.worker.network().open_connections();
+        let place = idle.get_or_insert_with(|| IdlePlace::begin(open, cx.waker()));
+        if !place.is_to_close() {
+            return Poll::Pending;
+        }
+        self.given_up = idle.take();
+        let counters = self.worker.counters();
+        counters.inc(Metric::ConnectionCacheEvictions);
+        Poll::Ready(())
     }
 
     /// Why it has ended.
@@ -163,6 +192,7 @@ impl Drop for Driver {
     /// A panic, or the end of the worker: it carries nothing any more.
     fn drop(&mut self) {
         self.connection.close();
+        self.connection.idle.take();
         self.connection.table.closed(&self.connection);
     }
 }
