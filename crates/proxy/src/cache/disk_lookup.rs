@@ -42,7 +42,7 @@ pub(crate) async fn run(exchange: &mut RequestState, missing: Missing) -> Plan {
             (DiskLookupEnd::Missing, missing)
         }
         Some(DiskLookupResult::Missing(why, disk_variants)) => {
-            exchange.disk_variants = disk_variants;
+            exchange.disk_variants = disk_variants.map(Box::new);
             (DiskLookupEnd::Missing, why)
         }
         Some(DiskLookupResult::Unusable(Unusable::Outdated)) => (DiskLookupEnd::Missing, missing),

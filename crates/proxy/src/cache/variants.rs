@@ -112,7 +112,7 @@ pub(crate) async fn select(exchange: &mut RequestState) -> bool {
             if !changed.is_for(&sent) || !change(exchange, &changed.lines()) {
                 return false;
             }
-            exchange.received = Some(sent.clone());
+            exchange.received = Some(Box::new(sent.clone()));
         }
     }
     if let Some(modules) = &mut exchange.modules {

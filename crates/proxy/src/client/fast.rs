@@ -478,7 +478,7 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
         }
         let modules = exchange.modules.as_deref();
         module_calls::keep_strict(exchange.tx.request(), modules, &mut received.facts);
-        exchange.received = Some(request.clone());
+        exchange.received = Some(Box::new(request.clone()));
         exchange.request = Request::new(&received, &head);
         if let Some(modules) = &mut exchange.modules {
             let request = &exchange.request;

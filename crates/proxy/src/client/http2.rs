@@ -597,3 +597,14 @@ impl StreamClient {
         );
     }
 }
+
+/// Bytes of what carries out a request that needs more than one pass.
+#[cfg(test)]
+pub(crate) const fn size_of_exchange() -> usize {
+    const fn size_of_made<F>(
+        _: fn(Rc<StreamClient>, Box<RequestState>, Http2Stream) -> F,
+    ) -> usize {
+        size_of::<F>()
+    }
+    size_of_made(StreamClient::exchange)
+}

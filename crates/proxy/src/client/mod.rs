@@ -12,3 +12,6 @@ mod proxied;
 pub(crate) mod service;
 mod tls;
 mod with_modules;
+
+#[cfg(test)]
+pub(crate) use http2::size_of_exchange;

@@ -329,7 +329,7 @@ impl<'a> ModuleRequest<'a> {
         } = *unserved;
         let mut exchange = self.receiver.exchange(request, decided, self.log.take());
         exchange.modules = Some(self.modules);
-        exchange.received = received;
+        exchange.received = received.map(Box::new);
         exchange.variant = variant;
         exchange
     }

@@ -9,6 +9,7 @@ use crate::settings::Settings;
 use crate::settings::hierarchy::ProxyOutcome;
 use crate::worker::core::Worker;
 use std::sync::Arc;
+use tokio::time::timeout;
 use weir_measure::Metric;
 use weir_net::http::{NextHopStream, is_target_of_http2};
 use weir_net::next_hops::{ConnectionRules, Destination};
@@ -416,28 +417,23 @@ pub(crate) async fn open(
         Some(_) => &settings.peer_connections,
     };
     check_link(rules, destination)?;
-    let sibling = next_hop.proxy().filter(|proxy| proxy.is_sibling());
-    let limit = sibling.map(|sibling| sibling.configured().timeout);
-    let patience = async {
-        match limit {
-            None => std::future::pending().await,
-            Some(limit) => {
-                tokio::time::sleep(limit.as_duration()).await;
-                limit
+    let opening = async {
+        match by_http1 {
+            false => NextHopStream::open(worker.net(), rules, destination, fresh).await,
+            // boxed, as few requests need it
+            true => {
+                let http1 = NextHopStream::open_http1(worker.net(), rules, destination, fresh);
+                Box::pin(http1).await
             }
         }
     };
-    tokio::select! {
-        biased;
-        opened = async {
-            match by_http1 {
-                false => NextHopStream::open(worker.net(), rules, destination, fresh).await,
-                true => NextHopStream::open_http1(worker.net(), rules, destination, fresh).await,
-            }
-        } => {
-            opened.map_err(AnswerReason::from)
-        }
-        limit = patience => Err(AnswerReason::new(
+    let sibling = next_hop.proxy().filter(|proxy| proxy.is_sibling());
+    let Some(limit) = sibling.map(|sibling| sibling.configured().timeout) else {
+        return opening.await.map_err(AnswerReason::from);
+    };
+    match Box::pin(timeout(limit.as_duration(), opening)).await {
+        Ok(opened) => opened.map_err(AnswerReason::from),
+        Err(_) => Err(AnswerReason::new(
             ProxyError::ConnectionTimeout,
             format!("the sibling did not accept a connection within {limit}"),
         )),

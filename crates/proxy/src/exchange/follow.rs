@@ -63,7 +63,7 @@ pub(crate) async fn run(
             Decision::Bypass => return FollowResult::Forward(None),
             Decision::Lead(leader) => return FollowResult::Forward(Some(leader)),
             Decision::Read(group, in_flight) => {
-                match join(stream, exchange, &in_flight, None).await {
+                match Box::pin(join(stream, exchange, &in_flight, None)).await {
                     Some(result) => return result,
                     None => passes.pass(group),
                 }
@@ -108,7 +108,7 @@ fn digest_of(exchange: &RequestState, rule: &VaryRule) -> Digest {
 
 /// Waits for the response to another request, for `patience` at most; `None` if that response
 /// cannot answer this request.
-async fn wait(
+pub(super) async fn wait(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     follower: Follower,
@@ -141,10 +141,12 @@ async fn wait(
         WaitResult::Bypass => Some(FollowResult::Forward(None)),
         WaitResult::LookUp => {
             drop(follower);
-            look_up_stored(stream, exchange, passes).await
+            Box::pin(look_up_stored(stream, exchange, passes)).await
         }
         WaitResult::Read(in_flight) => match select(exchange, &in_flight) {
-            Selection::Selected => join(stream, exchange, &in_flight, Some(follower)).await,
+            Selection::Selected => {
+                Box::pin(join(stream, exchange, &in_flight, Some(follower))).await
+            }
             Selection::Other(variant) => {
                 passes.wants_variant(variant);
                 None
@@ -306,7 +308,7 @@ async fn join(
         }
         drop(follower);
         let response = Arc::clone(&in_flight.response);
-        stored::serve(stream, exchange, &response, serving).await;
+        Box::pin(stored::serve(stream, exchange, &response, serving)).await;
         return Some(FollowResult::Answered);
     };
     let terms = JoinTerms {

@@ -31,7 +31,7 @@ use crate::request::answer::{Answer, AnswerReason};
 use crate::worker::core::Worker;
 use std::cell::Cell;
 use std::ops::ControlFlow;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_measure::Metric;
@@ -55,10 +55,10 @@ pub(crate) async fn run(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     forwarding: Forwarding,
-    chosen: Option<ChosenResponse>,
+    chosen: Option<Box<ChosenResponse>>,
 ) {
     let worker = Rc::clone(&exchange.worker);
-    let (mut forwarding, mut stored) = (forwarding, exchange.hold(chosen));
+    let (mut forwarding, mut stored) = (forwarding, exchange.hold(chosen.map(|it| *it)));
     worker.shared.popularity.note(exchange.key);
     match follow::run(stream, exchange).await {
         FollowResult::Forward(leader) => exchange.leader = leader,
@@ -76,42 +76,36 @@ pub(crate) async fn run(
     if exchange.settings.tells_next_hops {
         exchange.client.accepted_at(stream.response.local_address());
     }
-    let next_hop = match NextHop::of(exchange) {
-        Ok(next_hop) => next_hop,
-        Err(answer) => return no_next_hop(stream, exchange, answer).await,
+    let mut asking = match Asking::begin(exchange, forwarding, stored) {
+        Ok(asking) => asking,
+        Err(answer) => return no_next_hop(stream, exchange, *answer).await,
     };
     if let Err(error) = stream.content.check_received() {
-        return respond::respond(stream, exchange, Answer::bad_request(&error)).await;
+        let answer = Answer::bad_request(&error);
+        return Box::pin(respond::respond(stream, exchange, answer)).await;
     }
     if let Some(mut content) = exchange.take_request_content() {
         let FedContent { bytes, is_last } = content.take_fed();
         stream.content.set_filter(content, bytes, is_last);
     }
-    ask(stream, exchange, next_hop, forwarding, stored).await;
+    ask(stream, exchange, &mut asking).await;
 }
 
 /// There is no next hop to forward to: sends `answer`.
-async fn no_next_hop(stream: &mut ClientStream<'_>, exchange: &mut RequestState, answer: Answer) {
+fn no_next_hop(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+    answer: Answer,
+) -> Pin<Box<impl Future<Output = ()>>> {
     let worker = Rc::clone(&exchange.worker);
     // nothing was forwarded: each follower finds the reason by itself
     exchange.release_followers(&worker, false);
-    respond::respond(stream, exchange, answer).await;
+    Box::pin(respond::respond(stream, exchange, answer))
 }
 
-/// Sends the request to `next_hop`, again where a retry is safe or the response shows that the
+/// Sends the request to its next hop, again where a retry is safe or the response shows that the
 /// validators or the range were wrong.
-async fn ask(
-    stream: &mut ClientStream<'_>,
-    exchange: &mut RequestState,
-    next_hop: NextHop,
-    forwarding: Forwarding,
-    stored: Option<Arc<StoredResponse>>,
-) {
-    let mut asking = Asking {
-        attempts: Attempts::new(next_hop),
-        forwarding,
-        stored,
-    };
+async fn ask(stream: &mut ClientStream<'_>, exchange: &mut RequestState, asking: &mut Asking) {
     loop {
         let (mut hop, request) = match asking.prepare(stream, exchange).await {
             ControlFlow::Continue(Some(prepared)) => prepared,
@@ -164,12 +158,13 @@ async fn answer(
             };
             exchange.freshened(&worker, fresh.as_deref());
             drop((fresh, stored));
-            stored::send_stored(stream, exchange, &mut response, serving, ready).await;
+            let sent = stored::send_stored(stream, exchange, &mut response, serving, ready);
+            Box::pin(sent).await;
         }
         ResponseOutcome::FetchStarted(start) => {
-            let read = read_fetch(stream, exchange, hop, *start).await;
+            let read = Box::pin(read_fetch(stream, exchange, hop, start)).await;
             if let Err(reason) = read {
-                fail(stream, exchange, stored, reason).await;
+                Box::pin(fail(stream, exchange, stored, reason)).await;
             }
         }
         ResponseOutcome::ServeStale(serving) => {
@@ -184,7 +179,8 @@ async fn answer(
             if let Some(leader) = exchange.leader.take() {
                 leader.failed();
             }
-            stored::send_stored(stream, exchange, &mut stored, serving, ready).await;
+            let sent = stored::send_stored(stream, exchange, &mut stored, serving, ready);
+            Box::pin(sent).await;
         }
         ResponseOutcome::Switched { mut head } => {
             respond::change_by_rules(exchange, 101, &mut head);
@@ -204,15 +200,16 @@ async fn answer(
         }
         ResponseOutcome::Module(answer) => {
             drop(hop);
-            respond::module_answer(stream, exchange, *answer).await;
+            Box::pin(respond::module_answer(stream, exchange, *answer)).await;
         }
         ResponseOutcome::BadContent(error) => {
             drop(hop);
-            respond::respond(stream, exchange, Answer::bad_request(&error)).await;
+            let answer = Answer::bad_request(&error);
+            Box::pin(respond::respond(stream, exchange, answer)).await;
         }
         ResponseOutcome::Failed(HopFailure::Unanswered(reason) | HopFailure::Broken(reason)) => {
             drop(hop);
-            fail(stream, exchange, stored, reason).await;
+            Box::pin(fail(stream, exchange, stored, reason)).await;
         }
     }
     AnswerResult::Ended
@@ -491,13 +488,14 @@ async fn send_and_receive(
 }
 
 /// Content to be stored is fetched by a task of its own: the client is its first reader.
-async fn read_fetch(
+pub(super) async fn read_fetch(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     hop: NextHopStream,
-    start: FetchStart,
+    start: Box<FetchStart>,
 ) -> Result<(), AnswerReason> {
     let worker = Rc::clone(&exchange.worker);
+    let start = *start;
     let in_flight = Arc::clone(&start.target.in_flight);
     let span = match &start.answer {
         InitiatorResponse::Relayed { span, .. } => Some(*span),
@@ -524,7 +522,7 @@ async fn read_fetch(
     let with_head = in_flight.brought_bytes();
     fetch.spawn();
     if let (InitiatorResponse::Joined(_, serving, own), None) = (&start.answer, &reader) {
-        stored::serve(stream, exchange, own, *serving).await;
+        Box::pin(stored::serve(stream, exchange, own, *serving)).await;
         return Ok(());
     }
     let Some((reader, span)) = reader else {

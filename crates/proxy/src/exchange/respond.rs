@@ -192,7 +192,8 @@ pub(crate) async fn refuse(
     let worker = Rc::clone(&exchange.worker);
     exchange.expected = None;
     exchange.release_followers(&worker, false);
-    respond(stream, exchange, Answer::module_failed(refusal)).await;
+    // boxed: every response would be as large as one that a module has failed
+    Box::pin(respond(stream, exchange, Answer::module_failed(refusal))).await;
 }
 
 /// Bytes of a module's response for which there is no charge, as most are no longer.

@@ -19,6 +19,7 @@ use crate::exchange::stored::{needs_read, ready, send_stored};
 use crate::log::record::End;
 use crate::log::report::{self, FinishedRequest};
 use crate::send::disk_read::ContentReadError;
+use std::pin::Pin;
 use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::http::ClientStream;
@@ -56,19 +57,15 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 if asks && asked_instead(stream, &mut exchange, InMemory::Head).await {
                     break;
                 }
-                match serve_stored(stream, &mut exchange, &mut response, serving, refresh).await {
+                let served = serve_stored(stream, &mut exchange, &mut response, serving, refresh);
+                match Box::pin(served).await {
                     Ok(()) => break,
                     Err(_) => plan = disk_lookup::unreadable(&mut exchange, &response),
                 }
             }
             Plan::Forward { forwarding, stored } => {
-                break Box::pin(forward::run(
-                    stream,
-                    &mut exchange,
-                    forwarding,
-                    stored.map(|it| *it),
-                ))
-                .await;
+                let forwarded = forward::run(stream, &mut exchange, forwarding, stored);
+                break Box::pin(forwarded).await;
             }
             Plan::Connect => break Box::pin(connect::run(stream, &mut exchange)).await,
             Plan::Answer(_) if PeerSource::may_have(&exchange) => {
@@ -76,7 +73,9 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 let stored = None;
                 plan = Plan::Forward { forwarding, stored };
             }
-            Plan::Answer(answer) => break respond(stream, &mut exchange, answer).await,
+            Plan::Answer(answer) => {
+                break Box::pin(respond(stream, &mut exchange, answer)).await;
+            }
             Plan::Member(message) => {
                 break Box::pin(member_message(stream, &mut exchange, message)).await;
             }
@@ -132,12 +131,21 @@ async fn asked_instead(
     exchange: &mut RequestState,
     in_memory: InMemory,
 ) -> bool {
-    match NextHop::instead_of_read(exchange) {
-        Some(next_hop) => {
-            Box::pin(instead_of_read::run(stream, exchange, next_hop, in_memory)).await
-        }
+    match ask_instead(stream, exchange, in_memory) {
+        Some(asked) => asked.await,
         None => false,
     }
+}
+
+/// Asks another node in place of the disk, if that is busy.
+fn ask_instead<'a>(
+    stream: &'a mut ClientStream<'_>,
+    exchange: &'a mut RequestState,
+    in_memory: InMemory,
+) -> Option<Pin<Box<impl Future<Output = bool>>>> {
+    let next_hop = NextHop::instead_of_read(exchange)?;
+    let asked = instead_of_read::run(stream, exchange, next_hop, in_memory);
+    Some(Box::pin(asked))
 }
 
 /// Carries out what a message of another node says.
@@ -236,4 +244,36 @@ async fn serve_stored(
     }
     send_stored(stream, exchange, response, serving, ready).await;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::size_of_exchange;
+    use crate::exchange::follow;
+
+    /// The size of the future that `make` would make.
+    fn size_of_made<F>(_: impl FnOnce() -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Stands for an argument: it is never made.
+    fn any<T>() -> T {
+        unreachable!("nothing is called")
+    }
+
+    /// What a request holds while its client reads nothing, or its next hop sends nothing: a client
+    /// may have 100 of them on one connection.
+    #[test]
+    fn request_under_way_holds_no_more_than_it_needs() {
+        let state = size_of::<RequestState>();
+        let exchange = size_of_exchange();
+        let forward = size_of_made(|| forward::run(any(), any(), any(), any()));
+        let awaiting = size_of_made(|| follow::wait(any(), any(), any(), any()));
+        let answered = size_of_made(|| forward::read_fetch(any(), any(), any(), any()));
+        let sizes = [state, exchange, forward, awaiting, answered];
+        let most = [1504, 1152, 1472, 400, 912];
+        let holds = sizes.iter().zip(most).all(|(size, most)| *size <= most);
+        assert!(holds, "{sizes:?} bytes");
+    }
 }

@@ -137,7 +137,7 @@ pub(crate) struct RequestState {
     /// The expected response: a purge from now on covers it too.
     pub(crate) expected: Option<ExpectedResponse>,
     /// What the disk has of other variants.
-    pub(crate) disk_variants: Option<DiskVariants>,
+    pub(crate) disk_variants: Option<Box<DiskVariants>>,
     /// The node of the cluster that was chosen before it is forwarded, if one was.
     pub(crate) chosen_node: Cell<Option<Box<ChosenNode>>>,
     /// The request to another node of the cluster, if one was sent for it last.
@@ -149,7 +149,7 @@ pub(crate) struct RequestState {
     /// What modules have of it, if there are any.
     pub(crate) modules: Option<Box<RequestModules>>,
     /// The request as its client sent it, if modules have changed it.
-    pub(crate) received: Option<Request>,
+    pub(crate) received: Option<Box<Request>>,
     /// The rules of the operator that are for it.
     pub(crate) operator_rules: Bits,
     /// Such a rule has changed its target for the cache key.

@@ -28,7 +28,8 @@ pub(crate) async fn ready(
 ) -> Result<Ready, ContentReadError> {
     let mut ready = Ready::of(exchange, response, exchange.worker.now().wall);
     if !ready.piece.is_in_memory() && ready.piece.is_of_all() {
-        let loaded = content_load::run(&exchange.worker, exchange.key, response).await?;
+        let load = content_load::run(&exchange.worker, exchange.key, response);
+        let loaded = Box::pin(load).await?;
         if let Some(loaded) = loaded {
             ready.piece = StoredPiece::new(&loaded, 0, loaded.body.len());
         }
@@ -91,24 +92,38 @@ impl Ready {
 
 /// Sends a stored response that can be read. Without its content is what becomes of `response` if
 /// that may be evicted meanwhile.
-pub(crate) async fn send_stored(
+pub(crate) fn send_stored(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     response: &mut Arc<StoredResponse>,
     serving: Serving,
     ready: Ready,
+) -> impl Future<Output = ()> {
+    // taken apart before there is a future, which so holds them once
+    let Ready { form, mut piece } = ready;
+    async move {
+        let form = (form, serving);
+        send_piece(stream, exchange, response, form, &mut piece).await;
+    }
+}
+
+async fn send_piece(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+    response: &mut Arc<StoredResponse>,
+    (form, serving): (ServedForm, Serving),
+    piece: &mut StoredPiece,
 ) {
     // its question is answered
     exchange.expected = None;
     settle_content(stream, exchange).await;
-    let Ready { form, mut piece } = ready;
     let begun = begin_stored(stream, exchange, response, form, serving).await;
     if let Err(refusal) = begun {
         return respond::refuse(stream, exchange, &refusal).await;
     }
     let source = ContentSource::of(response);
-    let kept = keep(exchange, response, &mut piece);
-    let (sent, end) = respond::send(stream, exchange, Content::Stored(&mut piece)).await;
+    let kept = keep(exchange, response, piece);
+    let (sent, end) = respond::send(stream, exchange, Content::Stored(piece)).await;
     drop(kept);
     exchange.log.sent_content(sent, source);
     match end {

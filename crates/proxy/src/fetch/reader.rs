@@ -164,7 +164,10 @@ impl Reader<'_, '_> {
         loop {
             if !self.holds_head {
                 match self.poll_flush(cx) {
-                    Poll::Pending => return self.poll_silent(cx),
+                    Poll::Pending => {
+                        self.piece.give_back();
+                        return self.poll_silent(cx);
+                    }
                     Poll::Ready(false) => return Poll::Ready(ReadEnd::ClientLeft),
                     Poll::Ready(true) => {}
                 }
@@ -396,6 +399,13 @@ impl Piece {
             Self::None => &[],
             Self::Copied(bytes, from) => &bytes[*from..],
             Self::Shared(block, from, to) => &block[*from..*to],
+        }
+    }
+
+    /// Drops a copy: it is made again once the client takes something, which may never be.
+    fn give_back(&mut self) {
+        if matches!(self, Self::Copied(..)) {
+            *self = Self::None;
         }
     }
 

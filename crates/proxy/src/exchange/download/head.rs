@@ -14,6 +14,11 @@ use weir_policy::fetch::AbortPolicy;
 use weir_semantics::ProxyError;
 use weir_wire::{BodyLength, HeadError, LineBuffer};
 
+/// Bytes that are read at once for a client of HTTP/2 until the head is there: content that comes
+/// with it is held for as long as the client does not take it, for each of its streams. It is
+/// enough for most heads.
+const SHARED_READ_MAX: usize = 4 * 1024;
+
 /// The result of one read.
 enum ReadResult {
     Bytes,
@@ -168,7 +173,12 @@ impl Download<'_, '_> {
             return Poll::Ready(ReadResult::ContentSent);
         }
         let mut scratch = self.parties.worker.scratch();
-        match self.parties.from_hop.poll_receive_head(cx, &mut scratch) {
+        let most = match self.parties.exchange.client.is_http2() {
+            true => SHARED_READ_MAX.min(scratch.len()),
+            false => scratch.len(),
+        };
+        let from_hop = &mut self.parties.from_hop;
+        match from_hop.poll_receive_head(cx, &mut scratch[..most]) {
             Poll::Pending => {
                 if self.poll_not_awaited(cx).is_ready() {
                     return Poll::Ready(ReadResult::NotAwaited);

@@ -44,8 +44,10 @@ pub(crate) struct Parties<'a, 'c> {
     pub(crate) stored: Option<&'a Arc<StoredResponse>>,
 }
 
-/// Receives the response.
-pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
+/// Receives the response. What that needs is made before the future is, which so holds it once.
+pub(crate) fn run<'a, 'c>(
+    parties: Parties<'a, 'c>,
+) -> impl Future<Output = ResponseOutcome> + use<'a, 'c> {
     let config = &parties.exchange.settings.config;
     let half_closed = config.fetch.half_closed.as_duration();
     let mut download = Download {
@@ -60,36 +62,7 @@ pub(crate) async fn run(parties: Parties<'_, '_>) -> ResponseOutcome {
         has_client_closed: false,
         parties,
     };
-    loop {
-        let step = download.next_head().await;
-        let step = if download.invalidated.is_none() {
-            step
-        } else {
-            // boxed, as few responses invalidate anything
-            Box::pin(download.settle(step)).await
-        };
-        let step = match step {
-            Ok(step) => step,
-            Err(failure) => return ResponseOutcome::Failed(failure),
-        };
-        match step {
-            Step::Interim { head } => {
-                let is_continue = head.starts_with(b"HTTP/1.1 100 ");
-                if is_continue && download.parties.sending.get() == Sending::Expected {
-                    // it is the client's turn
-                    download.parties.sending.set(Sending::NotBegun);
-                }
-                let passed = download.pass_interim(&head).await;
-                if passed == InterimResult::Stuck
-                    || passed == InterimResult::ClientClosed && !download.continues_without_client()
-                {
-                    return ResponseOutcome::ClientLeft;
-                }
-            }
-            Step::Final(outcome) => return outcome,
-            Step::Relay(plan) => return download.relay(plan).await,
-        }
-    }
+    async move { download.run().await }
 }
 
 struct Download<'a, 'c> {
@@ -123,6 +96,40 @@ enum InterimResult {
 }
 
 impl Download<'_, '_> {
+    async fn run(&mut self) -> ResponseOutcome {
+        loop {
+            let step = self.next_head().await;
+            let step = if self.invalidated.is_none() {
+                step
+            } else {
+                // boxed, as few responses invalidate anything
+                Box::pin(self.settle(step)).await
+            };
+            let step = match step {
+                Ok(step) => step,
+                Err(failure) => return ResponseOutcome::Failed(failure),
+            };
+            match step {
+                Step::Interim { head } => {
+                    let is_continue = head.starts_with(b"HTTP/1.1 100 ");
+                    if is_continue && self.parties.sending.get() == Sending::Expected {
+                        // it is the client's turn
+                        self.parties.sending.set(Sending::NotBegun);
+                    }
+                    let passed = self.pass_interim(&head).await;
+                    if passed == InterimResult::Stuck
+                        || passed == InterimResult::ClientClosed && !self.continues_without_client()
+                    {
+                        return ResponseOutcome::ClientLeft;
+                    }
+                }
+                Step::Final(outcome) => return outcome,
+                // boxed: a response that is awaited is not to be as large as one that is relayed
+                Step::Relay(plan) => return Box::pin(self.relay(plan)).await,
+            }
+        }
+    }
+
     /// Whether the fetch continues though the client has disconnected: other requests wait for the
     /// response, or it is to be finished for the store.
     fn continues_without_client(&self) -> bool {

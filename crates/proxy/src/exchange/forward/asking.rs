@@ -5,9 +5,10 @@ use crate::exchange::attempts::{Attempts, Failed, NoStream, PassResult};
 use crate::exchange::download::{HopFailure, ResponseOutcome};
 use crate::exchange::heads::outbound;
 use crate::exchange::module_calls;
+use crate::exchange::next_hop::NextHop;
 use crate::exchange::respond;
 use crate::exchange::state::RequestState;
-use crate::request::answer::AnswerReason;
+use crate::request::answer::{Answer, AnswerReason};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,6 +25,23 @@ pub(super) struct Asking {
 }
 
 impl Asking {
+    /// A request that is about to be sent to its first next hop.
+    ///
+    /// # Errors
+    ///
+    /// There is none: what to answer.
+    pub(super) fn begin(
+        exchange: &mut RequestState,
+        forwarding: Forwarding,
+        stored: Option<Arc<StoredResponse>>,
+    ) -> Result<Self, Box<Answer>> {
+        Ok(Self {
+            attempts: Attempts::new(NextHop::of(exchange)?),
+            forwarding,
+            stored,
+        })
+    }
+
     /// Connects, and makes the head of the request; `None`: it is to be done again. Breaks if an
     /// answer was sent in the place of that.
     pub(super) async fn prepare(
@@ -66,7 +84,7 @@ impl Asking {
             Ok(head) => ControlFlow::Continue(Some((hop, head))),
             Err(answer) => {
                 hop.release_unused(worker.net());
-                respond::module_answer(stream, exchange, answer).await;
+                Box::pin(respond::module_answer(stream, exchange, answer)).await;
                 ControlFlow::Break(())
             }
         }
@@ -89,7 +107,7 @@ impl Asking {
                 self.forwarding = AS_SENT;
             }
             ResponseOutcome::Failed(failure) => {
-                return self.after_failure(stream, exchange, hop, failure).await;
+                return Box::pin(self.after_failure(stream, exchange, hop, failure)).await;
             }
             ResponseOutcome::Declined(why) => {
                 release_whole(exchange, hop);
@@ -101,7 +119,7 @@ impl Asking {
                     return ControlFlow::Break(());
                 }
             }
-            _ => match answer(stream, exchange, hop, outcome, self.stored.take()).await {
+            _ => match Box::pin(answer(stream, exchange, hop, outcome, self.stored.take())).await {
                 AnswerResult::Ended => return ControlFlow::Break(()),
                 AnswerResult::NotReadable => self.forwarding = AS_SENT,
             },
@@ -147,7 +165,7 @@ impl Asking {
         exchange: &mut RequestState,
         reason: AnswerReason,
     ) -> ControlFlow<(), T> {
-        fail(stream, exchange, self.stored.take(), reason).await;
+        Box::pin(fail(stream, exchange, self.stored.take(), reason)).await;
         ControlFlow::Break(())
     }
 }

@@ -53,7 +53,7 @@ pub(super) async fn find(exchange: &mut RequestState) -> Result<Option<Found>, S
             Some((response, expected))
         }
         DiskLookupResult::Missing(_, disk_variants) => {
-            exchange.disk_variants = disk_variants;
+            exchange.disk_variants = disk_variants.map(Box::new);
             None
         }
         DiskLookupResult::Found(..) | DiskLookupResult::Unusable(_) => None,
