@@ -14,9 +14,6 @@ pub(super) const GATHERED_BYTES_MAX: usize = 64 * 1024;
 /// later and matter more; less costs calls.
 const UNSENT_BYTES: u32 = 64 * 1024;
 
-/// Slices that are written at once.
-const SLICES_MAX: usize = 16;
-
 thread_local! {
     /// The buffer of the connection of this thread that has written last.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -82,21 +79,6 @@ impl SendBuffer {
         Poll::Ready(Ok(()))
     }
 
-    /// Writes what the socket takes of `slices`, past what is gathered, of which there is nothing.
-    pub(super) fn poll_write_past(
-        &mut self,
-        socket: &ClientSocket,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let room = ready!(self.flow.poll_room(socket.tcp(), cx))?;
-        let mut cut = [IoSlice::new(&[]); SLICES_MAX];
-        let count = cut_to(slices, room, &mut cut);
-        let written = ready!(socket.poll_write_vectored(cx, &cut[..count]))?;
-        self.flow.wrote(written);
-        Poll::Ready(Ok(written))
-    }
-
     /// Forgets what is not written.
     pub(super) fn clear(&mut self) {
         let mut bytes = std::mem::take(&mut self.bytes);
@@ -121,26 +103,6 @@ pub(super) fn written_of<'s>(
     })
 }
 
-/// Puts the first `room` bytes of `slices` into `cut`; how many slices these are.
-fn cut_to<'s>(
-    slices: &'s [IoSlice<'_>],
-    mut room: usize,
-    cut: &mut [IoSlice<'s>; SLICES_MAX],
-) -> usize {
-    let mut count = 0;
-    let filled = slices.iter().filter(|slice| !slice.is_empty());
-    for (slice, place) in filled.zip(cut) {
-        if room == 0 {
-            break;
-        }
-        let taken = room.min(slice.len());
-        *place = IoSlice::new(&slice[..taken]);
-        room -= taken;
-        count += 1;
-    }
-    count
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,17 +113,6 @@ mod tests {
         for (written, expected) in [(0, ""), (3, "hea"), (6, "headco"), (11, "headcontent")] {
             let all: Vec<&[u8]> = written_of(&slices, written).collect();
             assert_eq!(all.concat(), expected.as_bytes());
-        }
-    }
-
-    #[test]
-    fn slices_are_cut_to_the_room() {
-        let slices = [b"".as_slice(), b"head", b"", b"content"].map(IoSlice::new);
-        for (room, expected) in [(4, "head"), (6, "headco"), (100, "headcontent"), (0, "")] {
-            let mut cut = [IoSlice::new(&[]); SLICES_MAX];
-            let count = cut_to(&slices, room, &mut cut);
-            let pieces: Vec<&[u8]> = cut[..count].iter().map(|slice| &slice[..]).collect();
-            assert_eq!(pieces.concat(), expected.as_bytes());
         }
     }
 

@@ -2,13 +2,13 @@
 
 use super::frame_reader::{FrameHead, FrameReader};
 use super::piece::SendQueue;
-use super::send_buffer::{SendBuffer, written_of};
+use super::send_buffer::SendBuffer;
 use crate::client::ClientSocket;
 use crate::flow::{tcp_info, unacknowledged_bytes};
 use std::cell::{Cell, RefCell};
-use std::io::{self, IoSlice};
+use std::io;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use weir_policy::Tick;
 use weir_policy::connections::{Flood, FrameBudget, FrameKind};
@@ -105,18 +105,6 @@ impl Shared {
             self.queue.written();
         }
         sent
-    }
-
-    /// Writes what the socket takes of `slices`; nothing is gathered.
-    pub(super) fn poll_write(
-        &self,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let mut buffer = self.send_buffer.borrow_mut();
-        let written = ready!(buffer.poll_write_past(&self.socket, cx, slices))?;
-        written_of(slices, written).for_each(|bytes| self.sent(bytes));
-        Poll::Ready(Ok(written))
     }
 
     /// These bytes are sent to the client.

@@ -11,10 +11,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Bytes that are read at once: what was decoded of one read is looked at before the next.
 const READ_BYTES_MAX: usize = 8 * 1024;
 
-/// Frames of as many bytes are written at once, behind what was gathered: they are worth a call,
-/// and what is more urgent can still go before those that follow.
-const DIRECT_FROM_BYTES: usize = 4 * 1024;
-
 /// Reads and writes a connection.
 pub(super) struct Transport {
     shared: Rc<Shared>,
@@ -55,7 +51,7 @@ impl AsyncRead for Transport {
     }
 }
 
-/// Small frames are gathered: the connection sends them when `h2` has no more at the moment
+/// Frames are gathered: the connection sends them when `h2` has no more at the moment
 /// ([`Shared::poll_sent`]).
 impl AsyncWrite for Transport {
     fn poll_write(
@@ -72,12 +68,8 @@ impl AsyncWrite for Transport {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let shared = &self.get_mut().shared;
-        let offered: usize = slices.iter().map(|slice| slice.len()).sum();
-        if offered >= DIRECT_FROM_BYTES || shared.send_buffer.borrow().is_full() {
+        if shared.send_buffer.borrow().is_full() {
             ready!(shared.poll_sent(cx))?;
-        }
-        if offered >= DIRECT_FROM_BYTES {
-            return shared.poll_write(cx, slices);
         }
         shared.queue.gather();
         let mut gathered = 0;
