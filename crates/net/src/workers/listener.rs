@@ -55,6 +55,9 @@ fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
         socket.set_only_v6(true)?;
     }
     socket.set_nonblocking(true)?;
+    // answers are whole when they are written: waiting for more would only delay them. What is
+    // accepted has the option from its listener, without a call for each connection
+    socket.set_tcp_nodelay(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
@@ -170,4 +173,19 @@ fn is_exhausted(error: &io::Error) -> bool {
     [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM]
         .iter()
         .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn accepted_connection_sends_what_is_written_at_once() {
+        let sockets = Sockets::bind((Ipv4Addr::LOCALHOST, 0).into(), 1, false).expect("a port");
+        let _client = std::net::TcpStream::connect(sockets.address()).expect("a connection");
+        // the listener's socket does not block, and the kernel has the connection already
+        let (accepted, _) = sockets.each[0].accept().expect("a connection");
+        assert!(accepted.nodelay().expect("an option"));
+    }
 }

@@ -231,8 +231,6 @@ async fn accept<S: Service>(
             listener: Rc::clone(&listener),
             place: ClientPlace::take(&worker),
         };
-        // answers are whole when they are written: waiting for more would only delay them
-        let _ = client.stream.set_nodelay(true);
         // a panic ends this task alone: the runtime catches it, and the place's drop counts it
         tokio::task::spawn_local(Rc::clone(&service).serve(client));
     };
