@@ -234,7 +234,13 @@ impl<S: Side> TlsStream<S> {
                 "a record longer than the protocol permits",
             ));
         }
-        let count = self.socket.try_read(&mut scratch.input[kept..to])?;
+        let read = self.socket.try_read(&mut scratch.input[kept..to]);
+        let count = read.inspect_err(|error| {
+            if error.kind() == io::ErrorKind::ConnectionReset {
+                // the kernel takes nothing more, and the peer would not read it
+                self.is_closed.set(true);
+            }
+        })?;
         if count == 0 {
             return Ok(None);
         }
