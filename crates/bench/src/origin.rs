@@ -38,7 +38,7 @@ use std::time::Instant;
 use tokio::sync::watch;
 use weir_workload::Scenario;
 
-pub use by_target::fetches::{Fetch, FetchEnd, FetchTally};
+pub use by_target::fetches::{Fetch, FetchEnd, FetchTally, Fetches};
 pub use by_target::{ByTarget, ResponseSpec, content_of, start_by_target};
 pub use counts::{FaultCounts, OriginCounts, PhaseCounts};
 pub use listen::OriginListen;

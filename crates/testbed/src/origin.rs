@@ -2,12 +2,15 @@
 //! whose responses are described by their targets and which keeps an account of what was fetched
 //! and how much of it a peer's kernel has taken.
 
+mod http2;
+
 use crate::client::get;
 use crate::process::guarded;
 use crate::process::ioctl;
 use crate::proxy::server::{self, Place, Server};
 use crate::proxy::template::Words;
 use clap::Args;
+use http2::Http2Origin;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use weir_bench::failure::FailureKind;
@@ -25,6 +28,8 @@ pub(crate) const ROLE: &str = "origin";
 #[derive(Debug)]
 pub(crate) struct Origin {
     server: Server,
+    /// Proxies fetch from this one, if there is one, and only their fetches are counted.
+    http2: Option<Http2Origin>,
 }
 
 impl Origin {
@@ -37,6 +42,15 @@ impl Origin {
         let mut origin = Self::launch(directory, place, send_buffer_bytes)?;
         origin.wait_until_it_answers()?;
         Ok(origin)
+    }
+
+    /// Has proxies fetch by HTTP/2: [`Self::words`] name another address then.
+    ///
+    /// # Errors
+    /// It cannot listen, or have a thread.
+    pub(crate) fn speak_http2(&mut self, send_buffer_bytes: usize) -> Result<(), Failure> {
+        self.http2 = Some(Http2Origin::start(Some(send_buffer_bytes))?);
+        Ok(())
     }
 
     /// Starts this program again as an origin; for `send_buffer_bytes` see [`ByTarget`].
@@ -57,13 +71,17 @@ impl Origin {
         let mut command = guarded::command(&arguments, place.life);
         let address = SocketAddr::from((place.host, port));
         let server = Server::spawn("origin", &mut command, directory, address, place.core)?;
-        Ok(Self { server })
+        Ok(Self {
+            server,
+            http2: None,
+        })
     }
 
     /// These arguments, and those with the origin's address for a proxy.
     pub(crate) fn words(&self, words: &Words, host: Ipv4Addr) -> Words {
         let mut words = words.clone();
-        let address = SocketAddr::from((host, self.address().port()));
+        let http2 = self.http2.as_ref().map(Http2Origin::port);
+        let address = SocketAddr::from((host, http2.unwrap_or(self.address().port())));
         words.set("ORIGIN", address);
         words.set("ORIGIN_HOST", address.ip());
         words.set("ORIGIN_PORT", address.port());
@@ -80,7 +98,15 @@ impl Origin {
 
     /// What was fetched below a prefix of paths until now.
     pub(crate) fn tally(&self, prefix: &str) -> Result<FetchTally, Failure> {
-        tally(self.address(), prefix)
+        match &self.http2 {
+            Some(http2) => Ok(http2.tally(prefix)),
+            None => tally(self.address(), prefix),
+        }
+    }
+
+    /// How many connections carried fetches of `path`; `None` by HTTP/1.1.
+    pub(crate) fn connections_of(&self, path: &str) -> Option<u64> {
+        self.http2.as_ref().map(|http2| http2.connections_of(path))
     }
 }
 

@@ -35,6 +35,9 @@ pub(crate) struct Second {
     pub(crate) fetched_bytes: u64,
     pub(crate) duration_ms: u64,
     pub(crate) fetches: Vec<Fetch>,
+    /// Connections to the origin that carried both clients' fetches, if it speaks HTTP/2.
+    #[serde(default)]
+    pub(crate) connections: Option<u64>,
 }
 
 /// The client that disconnects, or, by HTTP/2, resets its stream.
@@ -71,6 +74,7 @@ pub(crate) fn second(subject: &Subject<'_>) -> Result<Second, String> {
         fetched_bytes: after.acknowledged_bytes - before.acknowledged_bytes,
         duration_ms: millis(duration),
         fetches: after.first.into_iter().skip(before.first.len()).collect(),
+        connections: subject.origin.connections_of(&subject.path("abort")),
     })
 }
 

@@ -82,7 +82,10 @@ impl Setup {
     ) -> Result<Self, Failure> {
         let directory = directory.join(name);
         let place = Place::local(LIFE);
-        let origin = Origin::start(&directory.join("origin"), &place, Some(SEND_BUFFER_BYTES))?;
+        let mut origin = Origin::start(&directory.join("origin"), &place, Some(SEND_BUFFER_BYTES))?;
+        if record.settings.http2 {
+            origin.speak_http2(SEND_BUFFER_BYTES)?;
+        }
         let mut servers = Vec::new();
         // one address for this process, one for each proxy
         let hosts = (1..=u8::MAX).map(|number| Ipv4Addr::new(127, 0, 1, number));

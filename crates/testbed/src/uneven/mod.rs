@@ -87,7 +87,7 @@ pub(crate) struct Options {
         default_value = "abort,read-ahead,join,herd,memory,path"
     )]
     experiments: Vec<Experiment>,
-    /// Clients speak HTTP/2, of which not every proxy knows: weir alone, without the long path
+    /// Clients and the origin speak HTTP/2: weir alone, without the long path
     #[arg(long)]
     #[serde(default)]
     http2: bool,
@@ -149,9 +149,13 @@ impl Benchmark for Figures {
 pub(crate) fn record_has_experiments(record: &Record) -> bool {
     let figures = &record.figures;
     let has = |contender: &Contender| figures.contenders.iter().any(|it| it == contender.name);
-    let is_measured = !figures.aborts.is_empty()
+    is_measured(record) && !record.settings.http2 && CONTENDERS.iter().all(has)
+}
+
+fn is_measured(record: &Record) -> bool {
+    let figures = &record.figures;
+    !figures.aborts.is_empty()
         && !figures.leads.is_empty()
         && !figures.joins.is_empty()
-        && !figures.herds.is_empty();
-    is_measured && CONTENDERS.iter().all(has)
+        && !figures.herds.is_empty()
 }

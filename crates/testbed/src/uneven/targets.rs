@@ -52,6 +52,11 @@ fn abort(record: &Record) -> Vec<Target> {
         let twice = both.saturating_sub(second.size_bytes);
         let what = "fetched twice when a second client takes all";
         targets.push(at_most(what, twice, ABORT_BYTES_MAX, ""));
+        targets.extend(second.connections.map(|connections| {
+            let what =
+                format!("connections to the next hop for both of them: {connections}, at most 1");
+            Target::new(what, connections == 1)
+        }));
     }
     targets
 }

@@ -53,21 +53,13 @@ pub struct FetchTally {
 
 const FIRST_MAX: usize = 8;
 
-type UnacknowledgedBytes = fn(RawFd) -> Option<u64>;
-
 /// Every fetch since the origin began; a place in it names a fetch.
 #[derive(Debug, Default)]
-pub(in crate::origin) struct Fetches(Vec<Fetch>);
+pub struct Fetches(Vec<Fetch>);
 
 impl Fetches {
     /// Enters a fetch whose response goes to `socket`.
-    pub(in crate::origin) fn begin(
-        &mut self,
-        path: &str,
-        range: Option<&[u8]>,
-        status: u16,
-        socket: RawFd,
-    ) -> usize {
+    pub fn begin(&mut self, path: &str, range: Option<&[u8]>, status: u16, socket: RawFd) -> usize {
         self.0.push(Fetch {
             path: path.to_owned(),
             socket: Some(socket),
@@ -80,13 +72,15 @@ impl Fetches {
         self.0.len() - 1
     }
 
-    pub(in crate::origin) fn handed(&mut self, fetch: usize, bytes: u64) {
+    /// So many bytes of content of a fetch were written.
+    pub fn handed(&mut self, fetch: usize, bytes: u64) {
         if let Some(fetch) = self.0.get_mut(fetch) {
             fetch.handed_bytes += bytes;
         }
     }
 
-    pub(in crate::origin) fn end(&mut self, fetch: usize, end: FetchEnd) {
+    /// The response of a fetch has ended so, unless it had ended before.
+    pub fn end(&mut self, fetch: usize, end: FetchEnd) {
         if let Some(fetch) = self.0.get_mut(fetch)
             && fetch.end == FetchEnd::Running
         {
@@ -96,21 +90,19 @@ impl Fetches {
 
     /// Reads the kernel's count of a fetch for the last time: its socket carries another response
     /// now, or is about to be closed.
-    pub(in crate::origin) fn settle(
-        &mut self,
-        fetch: usize,
-        unacknowledged_bytes: UnacknowledgedBytes,
-    ) {
+    pub fn settle(&mut self, fetch: usize, unacknowledged_bytes: fn(RawFd) -> Option<u64>) {
         if let Some(fetch) = self.0.get_mut(fetch) {
             fetch.look(unacknowledged_bytes);
             fetch.socket = None;
         }
     }
 
-    pub(in crate::origin) fn tally(
+    /// The fetches of paths with this prefix; `unacknowledged_bytes` tells of a socket what its
+    /// peer's kernel has not acknowledged.
+    pub fn tally(
         &mut self,
         prefix: &str,
-        unacknowledged_bytes: UnacknowledgedBytes,
+        unacknowledged_bytes: fn(RawFd) -> Option<u64>,
     ) -> FetchTally {
         let mut tally = FetchTally::default();
         let is_below = |fetch: &&mut Fetch| fetch.path.starts_with(prefix);
@@ -130,7 +122,7 @@ impl Fetches {
 
 impl Fetch {
     /// What is not acknowledged of its connection is content first of all: content goes last.
-    fn look(&mut self, unacknowledged_bytes: UnacknowledgedBytes) {
+    fn look(&mut self, unacknowledged_bytes: fn(RawFd) -> Option<u64>) {
         if let Some(bytes) = self.socket.and_then(unacknowledged_bytes) {
             self.acknowledged_bytes = self.handed_bytes.saturating_sub(bytes);
         }
