@@ -15,9 +15,9 @@
 //! will carry.
 //!
 //! A window is set for all streams of a connection alike (`SETTINGS_INITIAL_WINDOW_SIZE`), as wide
-//! as the stream needs that needs most, within what one stream may have. It only grows: where one
-//! becomes smaller than what is under way, it is up to the details of both sides when it opens
-//! again, and some never do that.
+//! as the stream needs that needs most, within what one stream may have. While requests are under
+//! way it only grows: where one becomes smaller than what is under way, it is up to the details of
+//! both sides when it opens again, and some never do that.
 
 use super::{ConnectionId, IdleLimits};
 use crate::now::Tick;
@@ -228,16 +228,19 @@ impl MultiplexedHop {
     }
 
     /// The window to give the streams of a connection, of which one needs as many bytes and the
-    /// others no more. It grows by a quarter or more; `None`: not now.
+    /// others no more. It grows by a quarter or more, and becomes smaller by as much where no
+    /// request is under way; `None`: not now.
     pub fn window(&mut self, id: ConnectionId, needed: u32) -> Option<u32> {
         let connection = self.connections.get_mut(&id)?;
         let window = needed.min(self.rules.window_bytes_max);
         let now = connection.window_bytes;
         let grows = window > now.saturating_add(now / 4);
-        if grows {
+        let shrinks = connection.streams == 0 && window < now - now / 4;
+        let changes = grows || shrinks;
+        if changes {
             connection.window_bytes = window;
         }
-        grows.then_some(window)
+        changes.then_some(window)
     }
 
     /// How many more requests a connection can carry.
@@ -362,9 +365,10 @@ mod tests {
         assert_eq!(hop.window(id, 17 * KIB), None);
         assert_eq!(hop.window(id, 64 * KIB), Some(64 * KIB));
         assert_eq!(hop.window(id, 4 << 20), Some(256 * KIB));
-        // it only grows
+        // it only grows while a request is under way
+        hop.stream_begins(id);
         assert_eq!(hop.window(id, 16 * KIB), None);
-        let mut streams = 0;
+        let mut streams = 1;
         while hop.room(id) > 0 {
             hop.stream_begins(id);
             streams += 1;
@@ -396,6 +400,17 @@ mod tests {
         hop.goes(ConnectionId(1));
         assert_eq!(stays(&hop, 600, 1), Some(0));
         assert_eq!(stays(&hop, 3_599_990, 0), Some(0));
+    }
+
+    #[test]
+    fn windows_are_small_again_for_the_next_request_once_none_is_under_way() {
+        let mut hop = hop(1);
+        let id = ConnectionId(0);
+        hop.stream_begins(id);
+        assert_eq!(hop.window(id, 256 * KIB), Some(256 * KIB));
+        hop.stream_ends(Tick(1), id, Tick(0), true);
+        assert_eq!(hop.window(id, 250 * KIB), None);
+        assert_eq!(hop.window(id, 64 * KIB), Some(64 * KIB));
     }
 
     #[test]
