@@ -484,7 +484,7 @@ fn burst_of_changes_with_long_urls_is_told_and_no_member_has_to_validate_what_it
     node.reload(|config| {
         config.cluster.peer_timeout = span("1min");
         // one client may use half of them, and all of its requests are under way at once here
-        config.limits.connections_per_next_hop_max = 2 * BURST as u32;
+        config.limits.connections_per_next_hop_max = u32::try_from(2 * BURST).expect("few");
     });
     let paths = [1, 2].map(|at| cluster.path_of(at));
     let long = "x".repeat(BURST_URL_BYTES);
