@@ -3,7 +3,7 @@
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleExchange;
 use super::http1::Http1Request;
-use super::http2::next_hop::Http2Request;
+use super::http2::next_hop::{HopProtocolError, Http2Request};
 use crate::next_hops::SpentLink;
 use std::io;
 use std::task::{Context, Poll};
@@ -57,6 +57,15 @@ impl RequestSender<'_> {
     #[must_use]
     pub fn is_held_back(&self) -> bool {
         of_kind!(self, request => request.is_held_back())
+    }
+
+    /// How the next hop has broken HTTP/2 before the head was sent, if it has.
+    #[must_use]
+    pub fn protocol_error(&self) -> Option<HopProtocolError> {
+        match self {
+            Self::Http2(request) => request.protocol_error(),
+            _ => None,
+        }
     }
 
     /// Whether all of the request, its end included, is sent.

@@ -3,7 +3,7 @@
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleExchange;
 use super::http1::Http1Reception;
-use super::http2::next_hop::Http2Reception;
+use super::http2::next_hop::{HopProtocolError, Http2Reception};
 use super::received_content::{ContentCut, ContentEnd, ContentRead};
 use super::received_head::{AcceptedHead, ReceivedBytes};
 use crate::filter::ContentFilter;
@@ -89,6 +89,15 @@ impl<'a> ResponseReceiver<'a> {
     #[must_use]
     pub fn has_received(&self) -> bool {
         of_kind!(Kind of &self.kind, response => response.has_received())
+    }
+
+    /// How the next hop has broken HTTP/2 in place of a response, if it has.
+    #[must_use]
+    pub fn protocol_error(&self) -> Option<HopProtocolError> {
+        match &self.kind {
+            Kind::Http2(response) => response.protocol_error(),
+            _ => None,
+        }
     }
 
     /// Whether there may be a whole head that was not there before.

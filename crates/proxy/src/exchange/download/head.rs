@@ -70,21 +70,29 @@ impl Download<'_, '_> {
                     return Err(HopFailure::Broken(AnswerReason::link_spent(*spent)));
                 }
                 ReadResult::NotAwaited => return Ok(Step::Final(ResponseOutcome::ClientLeft)),
-                ReadResult::End | ReadResult::Failed
-                    if !self.parties.from_hop.has_received() && self.interim == 0 =>
-                {
-                    return Err(HopFailure::Unanswered(AnswerReason::new(
-                        ProxyError::ConnectionTerminated,
-                        "the next hop closed the connection without a response",
-                    )));
-                }
-                ReadResult::End | ReadResult::Failed => {
-                    return Err(HopFailure::Broken(AnswerReason::new(
-                        ProxyError::HttpResponseIncomplete,
-                        "the next hop closed the connection within the response head",
-                    )));
-                }
+                ReadResult::End | ReadResult::Failed => return Err(self.ended()),
             }
+        }
+    }
+
+    /// The failure of a next hop that ends the response before there is a final head.
+    fn ended(&self) -> HopFailure {
+        let from_hop = &self.parties.from_hop;
+        let has_begun = from_hop.has_received() || self.interim > 0;
+        let reason = match from_hop.protocol_error() {
+            Some(error) => broken(&error),
+            None if has_begun => AnswerReason::new(
+                ProxyError::HttpResponseIncomplete,
+                "the next hop closed the connection within the response head",
+            ),
+            None => AnswerReason::new(
+                ProxyError::ConnectionTerminated,
+                "the next hop closed the connection without a response",
+            ),
+        };
+        match has_begun {
+            true => HopFailure::Broken(reason),
+            false => HopFailure::Unanswered(reason),
         }
     }
 

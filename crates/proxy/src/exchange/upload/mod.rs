@@ -5,7 +5,7 @@ pub(crate) mod progress;
 pub(crate) mod source;
 
 use crate::config::Span;
-use crate::exchange::response_outcome::HopFailure;
+use crate::exchange::response_outcome::{HopFailure, broken};
 use crate::exchange::state::RequestState;
 use crate::exchange::upload::progress::{Sending, UploadEnd};
 use crate::request::answer::AnswerReason;
@@ -15,7 +15,9 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use weir_measure::Metric;
-use weir_net::http::{ContentError, ReceivedContent, RequestContent, RequestSender};
+use weir_net::http::{
+    ContentError, HopProtocolError, ReceivedContent, RequestContent, RequestSender,
+};
 use weir_net::{Deadline, Party};
 use weir_semantics::ProxyError;
 
@@ -60,7 +62,7 @@ pub(crate) async fn send_head(
             Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
             Poll::Ready(Err(_)) => Poll::Ready(Err(match to_hop.link_spent() {
                 Some(spent) => HopFailure::Broken(AnswerReason::link_spent(spent)),
-                None => closed(),
+                None => closed(to_hop.protocol_error()),
             })),
             Poll::Pending if to_hop.is_held_back() => {
                 // a link that it waits for is no silence of the next hop
@@ -83,11 +85,14 @@ pub(crate) async fn send_head(
 }
 
 /// The request may be repeated: the next hop has not had all of its head.
-fn closed() -> HopFailure {
-    HopFailure::Unanswered(AnswerReason::new(
-        ProxyError::ConnectionTerminated,
-        "the next hop closed the connection while the request was sent",
-    ))
+fn closed(protocol_error: Option<HopProtocolError>) -> HopFailure {
+    HopFailure::Unanswered(match protocol_error {
+        Some(error) => broken(&error),
+        None => AnswerReason::new(
+            ProxyError::ConnectionTerminated,
+            "the next hop closed the connection while the request was sent",
+        ),
+    })
 }
 
 fn takes_nothing(limit: Span) -> HopFailure {

@@ -1,6 +1,7 @@
 //! A response from a next hop on a stream of HTTP/2.
 
 use super::head::{self, Answered};
+use super::protocol_error::HopProtocolError;
 use super::stream::{StreamPlace, StreamState};
 use crate::http::http2::head::trailers;
 use crate::http::received_content::{ContentCut, ContentEnd, ContentRead};
@@ -30,7 +31,7 @@ pub(super) struct Reception {
     /// Content that was received and is not taken.
     taken: Bytes,
     /// The next hop has answered with what is no head of a response.
-    is_malformed: bool,
+    malformed: Option<HopProtocolError>,
     /// No content follows the head, whatever the stream does.
     has_no_content: bool,
     /// The final head was accepted.
@@ -110,15 +111,14 @@ impl<'a> Http2Reception<'a> {
                     }
                     Err(error) => {
                         self.stream.note(&error, self.place);
-                        // it was refused by `h2`
-                        self.state.is_malformed = error.is_library();
+                        self.state.malformed = HopProtocolError::of(&error);
                         return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
                     }
                 }
             }
         };
         let Ok(text) = text else {
-            self.state.is_malformed = true;
+            self.state.malformed = Some(HopProtocolError::Head);
             if let Some(request) = &mut halves.request {
                 request.send_reset(Reason::PROTOCOL_ERROR);
             }
@@ -144,7 +144,15 @@ impl<'a> Http2Reception<'a> {
 
     /// An answer that is no response is one all the same.
     pub(crate) fn has_received(&self) -> bool {
-        !self.state.bytes.is_empty() || self.state.is_malformed
+        !self.state.bytes.is_empty() || self.state.malformed.is_some()
+    }
+
+    /// How the next hop has broken the protocol before there was a head, on this stream or on its
+    /// connection.
+    pub(crate) fn protocol_error(&self) -> Option<HopProtocolError> {
+        let flood = || self.place.connection.shared.flood();
+        let malformed = self.state.malformed;
+        malformed.or_else(|| flood().map(HopProtocolError::Flood))
     }
 
     pub(crate) fn is_worth_reading(&mut self, limits: &HeadLimits) -> bool {

@@ -1,6 +1,7 @@
 //! A request to a next hop on a stream of HTTP/2.
 
 use super::head::{self, Place};
+use super::protocol_error::HopProtocolError;
 use super::stream::{Halves, StreamPlace, StreamState};
 use crate::http::http2::head::trailer_fields;
 use crate::http::http2::piece::{Offer, Piece, STREAM_BYTES_MAX};
@@ -23,6 +24,8 @@ pub(super) struct Sending {
     queued: Rc<Cell<usize>>,
     is_ended: bool,
     sent_bytes: u64,
+    /// Why no head can be sent, if the next hop has broken the protocol before.
+    malformed: Option<HopProtocolError>,
 }
 
 /// Sends one request on a stream of HTTP/2.
@@ -114,7 +117,10 @@ impl<'a> Http2Request<'a> {
             self.stream.is_unprocessed.set(false);
             return Err(io::Error::other("a head that HTTP/2 does not have"));
         };
-        let (response, stream) = sender.send_request(request, ends).map_err(broken)?;
+        let (response, stream) = sender.send_request(request, ends).map_err(|error| {
+            self.state.malformed = HopProtocolError::of(&error);
+            broken(error)
+        })?;
         self.stream.is_unprocessed.set(false);
         self.state.is_ended = ends;
         self.state.sent_bytes += text.len() as u64;
@@ -139,6 +145,12 @@ impl<'a> Http2Request<'a> {
     #[expect(clippy::unused_self, reason = "as a stream that has a link")]
     pub(crate) const fn is_held_back(&self) -> bool {
         false
+    }
+
+    pub(crate) fn protocol_error(&self) -> Option<HopProtocolError> {
+        let flood = || self.place.connection.shared.flood();
+        let malformed = self.state.malformed;
+        malformed.or_else(|| flood().map(HopProtocolError::Flood))
     }
 
     pub(crate) fn is_complete(&self) -> bool {

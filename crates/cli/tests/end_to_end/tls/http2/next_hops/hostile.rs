@@ -1,11 +1,11 @@
 //! Next hops that break the protocol, or send what costs more than it is worth.
 
 use super::super::frames::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, SETTINGS,
     WINDOW_UPDATE, block, frame,
 };
 use super::{Frames, expect_ends, fetch, gateway_to, request, respond, server};
-use crate::support::{Curl, Fetched, Weir};
+use crate::support::{Config, Curl, Fetched, Nginx, Reply, Weir};
 use std::thread;
 
 /// What ends for what a next hop has sent.
@@ -55,10 +55,18 @@ fn expect_nothing_stored(weir: &Weir) {
     assert_eq!(metrics.count("weir_panics_total"), 0);
 }
 
-/// Expects that the client gets 502.
+/// Expects that the client gets 502, and is told that the next hop has broken the protocol.
 #[track_caller]
 fn expect_502(fetched: Fetched) {
-    fetched.reply().expect(502);
+    expect_error(&fetched.reply(), "http_protocol_error");
+}
+
+/// Expects a 502 with this type of error (RFC 9209 §2.3).
+#[track_caller]
+fn expect_error(reply: &Reply, error: &str) {
+    let status = reply.field("proxy-status");
+    assert_eq!(reply.status(), 502, "{status}");
+    assert!(status.contains(&format!(";error={error}")), "{status}");
 }
 
 /// A head that permits to store what follows.
@@ -144,7 +152,7 @@ fn head_that_could_frame_a_message_or_end_a_line_is_refused() {
             client.send(HEADERS, END_HEADERS | END_STREAM, stream, &head);
             let _ = client.goaway();
         });
-        fetch(&weir, "/").expect(502);
+        expect_error(&fetch(&weir, "/"), "http_protocol_error");
         expect_nothing_stored(&weir);
         drop(weir);
         next_hop.join().expect("it is served");
@@ -158,6 +166,35 @@ fn switch_of_protocols_is_refused() {
         client.send(HEADERS, END_HEADERS, stream, &head);
     });
     expect_502(fetched);
+}
+
+#[test]
+fn next_hop_that_goes_away_has_broken_no_protocol() {
+    type Leave = fn(&mut Frames, u32);
+    let leave: [(Ends, Leave); 3] = [
+        (Ends::Stream, |client, stream| {
+            client.send(RST_STREAM, 0, stream, &[0, 0, 0, 2]);
+        }),
+        (Ends::Connection, |client, _| client.end()),
+        (Ends::Connection, |client, stream| {
+            // it acts upon the request, and says that it ends for an error
+            let mut payload = stream.to_be_bytes().to_vec();
+            payload.extend([0, 0, 0, 2]);
+            client.send(GOAWAY, 0, 0, &payload);
+            client.end();
+        }),
+    ];
+    for (ends, leave) in leave {
+        let fetched = against(ends, None, leave);
+        expect_error(&fetched.reply(), "connection_terminated");
+    }
+}
+
+#[test]
+fn server_that_does_not_speak_http2_breaks_the_protocol() {
+    let nginx = Nginx::start("");
+    let weir = Weir::serve(&Config::gateway(&[&nginx.origin()]).route_http2(true));
+    expect_error(&fetch(&weir, "/"), "http_protocol_error");
 }
 
 #[test]
@@ -205,7 +242,7 @@ fn interim_responses_reach_the_client_and_are_bounded() {
     let fetched = Curl::direct().fetch(&weir.url("/"));
     assert!(fetched.heads[0].contains(" 103"), "{fetched:?}");
     assert_eq!(fetched.reply().text(), "final");
-    fetch(&weir, "/endless").expect(502);
+    expect_error(&fetch(&weir, "/endless"), "http_protocol_error");
     expect_ends(&weir, "control", 1);
     next_hop.join().expect("it ends");
 }
