@@ -4,6 +4,7 @@ use super::Clear;
 use super::frames::{
     DATA, END_HEADERS, END_STREAM, Frames, GOAWAY, HEADERS, PROTOCOL_ERROR, RST_STREAM, block, get,
 };
+use crate::support::RawClient;
 
 /// Fields of a GET, without those named, and with these.
 fn changed<'f>(without: &[&str], with: &[(&'f str, &'f str)]) -> Vec<(&'f str, &'f str)> {
@@ -68,6 +69,27 @@ fn malformed_request_is_a_stream_error_and_reaches_no_next_hop() {
     client.get(stream, "/cached");
     assert_eq!(client.until(HEADERS).stream, stream);
     clear.expect_others_are_served();
+}
+
+/// `h2` drops it before anything can see it.
+#[test]
+fn fragment_of_a_path_is_in_no_key_and_reaches_no_next_hop() {
+    let clear = Clear::start();
+    let mut client = clear.frames();
+    let mut contents = Vec::new();
+    for (stream, path) in [(1, "/target#a"), (3, "/target#/b?c"), (5, "/target")] {
+        client.get(stream, path);
+        contents.push(client.until(DATA).payload);
+    }
+    // stored once
+    assert_eq!(contents[0], contents[1]);
+    assert_eq!(contents[0], contents[2]);
+    assert!(contents[0].starts_with(b"/target|"), "{contents:?}");
+    let metrics = clear.weir.metrics();
+    assert_eq!(metrics.count("weir_store_entries"), 1);
+    let mut by_http1 = RawClient::connect(clear.weir.address());
+    by_http1.send("GET /target#a HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    by_http1.reply().expect(400);
 }
 
 #[test]

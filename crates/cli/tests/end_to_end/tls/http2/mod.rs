@@ -18,6 +18,14 @@ use frames::Frames;
 
 const LOCATIONS: &str = "
     location /cached { add_header Cache-Control max-age=3600; return 200 $request_id; }
+    location /target { add_header Cache-Control max-age=3600; return 200 \"$request_uri|$request_id\"; }
+    location /priority { add_header Cache-Control max-age=3600; return 200 \"$http_priority|$request_id\"; }
+    location /varies {
+        add_header Cache-Control max-age=3600;
+        add_header Vary Priority;
+        return 200 \"$http_priority|$request_id\";
+    }
+    location /priority-told { add_header Cache-Control no-store; return 200 \"$http_priority|\"; }
     location /via { add_header Cache-Control no-store; return 200 $http_via; }
     location /stored/ { add_header Cache-Control max-age=3600; }
     location /slow/ { add_header Cache-Control no-store; }
@@ -40,6 +48,15 @@ impl Clear {
         let nginx = Nginx::start(LOCATIONS);
         let config = Config::gateway(&[&nginx.origin()]).of_listener("http2 = true");
         let weir = Weir::serve(&change(config));
+        Self { nginx, weir }
+    }
+
+    /// The same, where nginx speaks HTTP/2, too.
+    fn on_both_sides() -> Self {
+        let nginx = Nginx::start_http2(LOCATIONS);
+        let config = Config::gateway(&[&nginx.origin()]).route_http2(true);
+        let config = config.of_listener("http2 = true").set("workers", "1");
+        let weir = Weir::serve(&config);
         Self { nginx, weir }
     }
 

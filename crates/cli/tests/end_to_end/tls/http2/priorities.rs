@@ -1,4 +1,4 @@
-//! Responses in the order of their urgency (RFC 9218).
+//! Responses in the order of their urgency (RFC 9218), and the field in one cache for all.
 
 use super::Clear;
 use super::frames::{DATA, END_STREAM, Frame, Frames, INITIAL_WINDOW_SIZE, WINDOW_UPDATE, get};
@@ -75,4 +75,64 @@ fn equally_urgent_responses_share_the_connection() {
     let ended = first.max(second);
     assert_eq!(ended, BYTES);
     assert!(first.min(second) > BYTES / 4, "{first} {second}");
+}
+
+/// The content of a response to a client that says this priority, if it says one.
+fn fetch(clear: &Clear, path: &str, priority: Option<&str>) -> String {
+    let curl = Clear::curl().args(["-H", "Host: a.test"]);
+    let curl = match priority {
+        Some(priority) => curl.field(&format!("Priority: {priority}")),
+        None => curl,
+    };
+    let reply = curl.fetch(&clear.weir.url(path)).reply();
+    reply.expect(200).text()
+}
+
+const BOTH_KINDS_OF_NEXT_HOPS: [fn() -> Clear; 2] = [Clear::start, Clear::on_both_sides];
+
+#[test]
+fn priority_is_in_no_key() {
+    for start in BOTH_KINDS_OF_NEXT_HOPS {
+        let clear = start();
+        let stored = fetch(&clear, "/priority", Some("u=1"));
+        assert!(stored.starts_with("u=1|"), "{stored}");
+        for priority in [
+            None,
+            Some("u=7, i"),
+            Some("u=1"),
+            Some("not a structured field;"),
+        ] {
+            assert_eq!(fetch(&clear, "/priority", priority), stored, "{priority:?}");
+        }
+        assert_eq!(clear.weir.metrics().count("weir_store_entries"), 1);
+    }
+}
+
+#[test]
+fn response_that_varies_by_priority_is_for_that_priority() {
+    for start in BOTH_KINDS_OF_NEXT_HOPS {
+        let clear = start();
+        let priorities = [Some("u=1"), Some("u=7"), None];
+        let each = priorities.map(|priority| fetch(&clear, "/varies", priority));
+        for (content, begins) in each.iter().zip(["u=1|", "u=7|", "|"]) {
+            assert!(content.starts_with(begins), "{content}");
+        }
+        let again = priorities.map(|priority| fetch(&clear, "/varies", priority));
+        assert_eq!(again, each);
+    }
+}
+
+#[test]
+fn priority_of_a_client_is_sent_on_in_its_own_request_alone() {
+    for start in BOTH_KINDS_OF_NEXT_HOPS {
+        let clear = start();
+        for (priority, expected) in [
+            (Some("u=1"), "u=1|"),
+            (None, "|"),
+            (Some("u=7, i"), "u=7, i|"),
+            (None, "|"),
+        ] {
+            assert_eq!(fetch(&clear, "/priority-told", priority), expected);
+        }
+    }
 }
