@@ -20,6 +20,7 @@ mod curl;
 mod dnsmasq;
 #[path = "../../../cluster/tests/support/etcd.rs"]
 mod etcd;
+mod haproxy;
 mod icap;
 mod metrics;
 mod nginx;
@@ -37,6 +38,7 @@ pub(crate) use content::content;
 pub(crate) use curl::{Curl, Fetched};
 pub(crate) use dnsmasq::Dnsmasq;
 pub(crate) use etcd::Etcd;
+pub(crate) use haproxy::HaProxy;
 pub(crate) use icap::{CIcap, Squid, VirusScanner, WeirIcap};
 pub(crate) use metrics::Metrics;
 pub(crate) use nginx::{Nginx, start_program};

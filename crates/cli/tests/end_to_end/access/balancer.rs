@@ -1,11 +1,7 @@
 //! Behind a balancer that says whose connections it hands on: HAProxy, by both versions of its
 //! protocol.
 
-use crate::support::{Config, Curl, Issued, KeyKind, Nginx, RawClient, Reply, Weir, start_program};
-use std::net::{SocketAddr, TcpListener};
-use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Stdio};
-use tempfile::TempDir;
+use crate::support::{Config, Curl, HaProxy, Issued, KeyKind, Nginx, RawClient, Reply, Weir};
 
 const LOCATIONS: &str = "
     location /who { add_header Cache-Control no-store; return 200 \"$http_x_forwarded_for\"; }
@@ -14,56 +10,20 @@ const LOCATIONS: &str = "
 /// A client that is not the balancer.
 const CLIENT: &str = "127.0.0.7";
 
-/// HAProxy before a listener; it ends when dropped.
-struct Balancer {
-    child: Child,
-    _folder: TempDir,
-    address: SocketAddr,
-}
-
-impl Balancer {
-    /// One that hands connections on to `weir`, each with this header.
-    fn start(weir: &Weir, header: &str) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = listener.local_addr().expect("it is bound");
-        let config = format!(
-            "defaults\n mode tcp\n timeout connect 30s\n timeout client 30s\n timeout server 30s\n\
-             frontend clients\n bind fd@0\n default_backend weir\n\
-             backend weir\n server weir {} {header}\n",
-            weir.address()
-        );
-        let file = folder.path().join("haproxy.cfg");
-        std::fs::write(&file, config).expect("a file");
-        let mut command = Command::new("haproxy");
-        command
-            .arg("-db")
-            .arg("-f")
-            .arg(&file)
-            // the listener is its file descriptor 0
-            .stdin(Stdio::from(OwnedFd::from(listener)))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        Self {
-            child: start_program(&mut command, "haproxy"),
-            _folder: folder,
-            address,
-        }
-    }
-}
-
-impl Drop for Balancer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// HAProxy that hands connections on to `weir`, each with this header.
+fn balancer(weir: &Weir, header: &str) -> HaProxy {
+    HaProxy::start(&format!(
+        "frontend clients\n mode tcp\n bind fd@0\n default_backend weir\n\
+         backend weir\n mode tcp\n server weir {} {header}\n",
+        weir.address()
+    ))
 }
 
 fn gateway(nginx: &Nginx, balancers: &str) -> Config {
     Config::gateway(&[&nginx.origin()]).behind(balancers)
 }
 
-fn fetch(balancer: &Balancer, path: &str) -> Reply {
+fn fetch(balancer: &HaProxy, path: &str) -> Reply {
     let url = format!("http://{}{path}", balancer.address);
     let curl = Curl::direct().args(["--interface", CLIENT]);
     curl.fetch(&url).reply()
@@ -74,7 +34,7 @@ fn client_is_the_one_that_the_balancer_names() {
     let nginx = Nginx::start(LOCATIONS);
     let weir = Weir::serve(&gateway(&nginx, "[\"127.0.0.1\"]"));
     for header in ["send-proxy", "send-proxy-v2"] {
-        let balancer = Balancer::start(&weir, header);
+        let balancer = balancer(&weir, header);
         assert_eq!(
             fetch(&balancer, "/who").expect(200).text(),
             CLIENT,
@@ -94,7 +54,7 @@ fn client_under_tls_is_named_before_its_handshake() {
     let nginx = Nginx::start(LOCATIONS);
     let config = Config::gateway(&[&nginx.origin()]).tls(&[&issued]);
     let weir = Weir::serve(&config.behind("[\"127.0.0.0/30\"]"));
-    let balancer = Balancer::start(&weir, "send-proxy-v2");
+    let balancer = balancer(&weir, "send-proxy-v2");
     let port = balancer.address.port().to_string();
     let curl = Curl::direct().args(["--interface", CLIENT]).args([
         "--cacert",
@@ -112,7 +72,7 @@ fn denied_client_is_denied_behind_a_balancer_that_is_not() {
     let config = Config::forward().behind("[\"127.0.0.1\"]");
     let denied = format!("[\"{CLIENT}\"]");
     let weir = Weir::serve(&config.set("access.deny_clients", &denied));
-    let balancer = Balancer::start(&weir, "send-proxy");
+    let balancer = balancer(&weir, "send-proxy");
     let through = || Curl::through(balancer.address);
     let url = nginx.url("/who");
     let other = through().args(["--interface", CLIENT]).fetch(&url);

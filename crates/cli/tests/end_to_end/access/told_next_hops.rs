@@ -1,7 +1,7 @@
-//! Next hops that are told for whom each connection is: nginx that takes no other, by both versions
-//! of HAProxy's protocol.
+//! Next hops that are told for whom each connection is: nginx and HAProxy that take no other, by both
+//! versions of HAProxy's protocol.
 
-use crate::support::{Config, Curl, Issued, KeyKind, Nginx, PATIENCE, RawClient, Weir};
+use crate::support::{Config, Curl, HaProxy, Issued, KeyKind, Nginx, PATIENCE, RawClient, Weir};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::time::Instant;
@@ -55,6 +55,39 @@ fn next_hop_is_told_the_client_of_each_connection_and_none_is_used_for_another()
         let open = "weir_next_hop_connections_open";
         weir.until(open, |metrics| metrics.count(open) == 0);
     }
+}
+
+/// HAProxy that answers with the client and the port that it is told, and takes no connection
+/// without a header.
+fn haproxy() -> HaProxy {
+    HaProxy::start(
+        "frontend told\n mode http\n bind fd@0 accept-proxy\n \
+         http-request return status 200 content-type text/plain \
+         lf-string \"%[src] %[dst_port] %[req.ver]\"\n",
+    )
+}
+
+#[test]
+fn haproxy_that_accepts_no_other_connection_is_told_the_client_of_each() {
+    // by HTTP/1.1 whatever the route says, as a connection is for one request
+    for (version, http2) in [("v1", false), ("v2", false), ("v1", true), ("v2", true)] {
+        let next_hop = haproxy();
+        let config = Config::gateway(&[&next_hop.origin()]).route_http2(http2);
+        let weir = Weir::serve(&sending(config, version));
+        let port = weir.address().port();
+        for client in CLIENTS.iter().cycle().take(4) {
+            let told = fetch(&weir, client, &format!("/{client}"));
+            assert_eq!(told, format!("{client} {port} 1.1"), "{version}, {http2}");
+        }
+        assert_eq!(weir.metrics().count("weir_panics_total"), 0);
+    }
+}
+
+#[test]
+fn haproxy_that_accepts_no_other_connection_answers_none_without_the_setting() {
+    let next_hop = haproxy();
+    let weir = Weir::serve(&Config::gateway(&[&next_hop.origin()]));
+    Curl::direct().fetch(&weir.url("/")).reply().expect(502);
 }
 
 #[test]
