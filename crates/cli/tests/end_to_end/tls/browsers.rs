@@ -1,6 +1,6 @@
 //! Headless Chromium: at a gateway that speaks HTTP/2, and set to an HTTPS proxy.
 
-use super::Gateway;
+use super::{Gateway, NodeOrigin};
 use crate::support::{Chromium, Config, Issued, KeyKind, Metrics, Nginx, Weir};
 
 const LOCATIONS: &str = "
@@ -121,4 +121,27 @@ fn browser_set_to_an_https_proxy_loads_pages_over_http_and_through_connect() {
         .lines()
         .filter(|line| line.contains("CONNECT") && line.contains(&origin));
     assert!(tunnels.count() > 0, "{log}");
+}
+
+#[test]
+fn browser_opens_a_websocket_on_a_stream_of_the_connection_that_its_page_came_by() {
+    let origin = NodeOrigin::start(include_str!("websocket_page.js"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let issued = Issued::new(folder.path(), "a", &["a.test"], KeyKind::Ecdsa);
+    let log = folder.path().join("access.log");
+    let config = Config::gateway(&[&origin.url]).tls(&[&issued]);
+    let mut weir = Weir::serve(&config.set("log.access", &format!("{log:?}")));
+    let browser = Chromium::direct().host("a.test", weir.address());
+    let shown = browser.trust(&[&issued]).page("https://a.test/page");
+    let expected = "<p id=\"text\">one two three by chat, page by h2</p>";
+    assert!(shown.contains(expected), "{shown}");
+    let metrics = weir.until("closed", |metrics| metrics.count("weir_tunnels_open") == 0);
+    assert_eq!(metrics.count("weir_tunnels_opened_total"), 1);
+    assert_eq!(metrics.count("weir_panics_total"), 0);
+    assert!(weir.stop().success());
+    // by extended CONNECT: one by HTTP/1.1 would have a connection of its own
+    let log = std::fs::read_to_string(&log).expect("a log");
+    let of_websocket: Vec<&str> = log.lines().filter(|line| line.contains("/chat")).collect();
+    assert_eq!(of_websocket.len(), 1, "{log}");
+    assert!(of_websocket[0].contains("\"HTTP/2.0\""), "{log}");
 }

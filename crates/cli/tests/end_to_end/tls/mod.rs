@@ -11,9 +11,10 @@ mod next_hops;
 mod reloads;
 mod transfers;
 
-use crate::support::{Config, Curl, Issued, KeyKind, Nginx, Weir};
-use std::net::SocketAddr;
-use std::process::{Command, Stdio};
+use crate::support::{Config, Curl, Issued, KeyKind, Nginx, Weir, start_program};
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 const LOCATIONS: &str = "
@@ -80,6 +81,32 @@ impl Gateway {
     #[track_caller]
     fn expect_handshakes(&self, end: &str, expected: u64) {
         expect_handshakes(&self.weir, end, expected);
+    }
+}
+
+/// A server of HTTP/1.1 that Node runs; it ends when dropped.
+struct NodeOrigin {
+    child: Child,
+    url: String,
+}
+
+impl NodeOrigin {
+    /// One with this script, whose listener is its file descriptor 0.
+    fn start(script: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+        let mut command = Command::new("node");
+        let stdin = Stdio::from(OwnedFd::from(listener));
+        command.arg("-e").arg(script).stdin(stdin);
+        let child = start_program(&mut command, "nodejs");
+        Self { child, url }
+    }
+}
+
+impl Drop for NodeOrigin {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -1,33 +1,14 @@
 //! WebSockets on streams (RFC 8441): Node as the client, and as the server behind, which speaks
 //! HTTP/1.1.
 
-use crate::support::{Config, Weir, start_program};
-use std::net::TcpListener;
-use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Stdio};
-
-/// A server of WebSockets; it ends when dropped.
-struct Origin(Child);
-
-impl Drop for Origin {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+use super::super::NodeOrigin;
+use crate::support::{Config, Weir};
+use std::process::Command;
 
 #[test]
 fn websocket_on_a_stream_is_an_upgrade_at_the_next_hop() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
-    let mut command = Command::new("node");
-    command
-        .arg("-e")
-        .arg(include_str!("websocket_origin.js"))
-        // the listener is its file descriptor 0
-        .stdin(Stdio::from(OwnedFd::from(listener)));
-    let _origin = Origin(start_program(&mut command, "nodejs"));
-    let config = Config::gateway(&[&format!("http://{address}")]).of_listener("http2 = true");
+    let origin = NodeOrigin::start(include_str!("websocket_origin.js"));
+    let config = Config::gateway(&[&origin.url]).of_listener("http2 = true");
     // rules see the request that it is
     let denied = "name = \"denied\"\npath = [\"/denied\"]\ndeny = \"closed\"";
     let weir = Weir::serve(&config.rule(denied));
