@@ -1,5 +1,5 @@
-//! Next hops that are told for whom each connection is: nginx and HAProxy that take no other, by both
-//! versions of HAProxy's protocol.
+//! Next hops that are told for whom each connection is: nginx and HAProxy that take no other, by
+//! both versions of HAProxy's protocol.
 
 use crate::support::{Config, Curl, HaProxy, Issued, KeyKind, Nginx, PATIENCE, RawClient, Weir};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
