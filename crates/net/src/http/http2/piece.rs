@@ -26,8 +26,8 @@ pub(super) struct SendQueue {
     /// Bytes that were written or dropped.
     left: Cell<u64>,
     order: Cell<SendOrder>,
-    /// Tasks of streams that wait for room, in the order in which they came.
-    waiting: RefCell<Vec<(Urgency, Waker)>>,
+    /// Streams that wait for room, in the order in which they came.
+    waiting: RefCell<Vec<Waiting>>,
     /// What is taken of pieces is gathered before it is written: they wait until then.
     gathers: Cell<bool>,
     /// Pieces that were gathered.
@@ -42,22 +42,30 @@ struct Gathered {
     stream: Rc<Cell<usize>>,
 }
 
+/// A stream that waits for room.
+#[derive(Debug)]
+struct Waiting {
+    urgency: Urgency,
+    stream: Rc<Cell<usize>>,
+    task: Waker,
+}
+
 /// A stream that offers content.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Offer {
+pub(super) struct Offer<'s> {
     pub(super) urgency: Urgency,
     /// Bytes of it that wait.
-    pub(super) queued: usize,
+    pub(super) stream: &'s Rc<Cell<usize>>,
     /// How many may wait.
     pub(super) limit: usize,
 }
 
-impl Offer {
-    /// That of a stream as urgent as all, of which `queued` bytes wait, at most `limit`.
-    pub(super) fn of_equals((queued, limit): (usize, usize)) -> Self {
+impl<'s> Offer<'s> {
+    /// That of a stream as urgent as all, of which at most `limit` bytes may wait.
+    pub(super) fn of_equals(stream: &'s Rc<Cell<usize>>, limit: usize) -> Self {
         Self {
             urgency: Urgency::default(),
-            queued,
+            stream,
             limit,
         }
     }
@@ -98,25 +106,47 @@ impl SendQueue {
         self.order.set(order);
     }
 
+    /// Whether content waits for the socket.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.bytes.get() > 0
+    }
+
     /// How many of `offered` bytes a stream may add; `None` if it has to wait for room, and its
-    /// task is woken.
-    pub(super) fn room(&self, cx: &Context<'_>, offered: usize, stream: Offer) -> Option<usize> {
+    /// task is woken, unless it is forgotten ([`Self::forget`]).
+    pub(super) fn room(
+        &self,
+        cx: &Context<'_>,
+        offered: usize,
+        stream: Offer<'_>,
+    ) -> Option<usize> {
         let Offer {
             urgency,
-            queued,
+            stream,
             limit,
         } = stream;
-        let of_stream = limit.saturating_sub(queued);
+        let of_stream = limit.saturating_sub(stream.get());
         let of_connection = CONNECTION_BYTES_MAX.saturating_sub(self.bytes.get());
         let room = of_stream.min(of_connection).min(PIECE_BYTES_MAX);
         if room >= offered.min(limit).min(WORTH_BYTES) && !self.is_behind(urgency) {
             return Some(room.min(offered));
         }
         let mut waiting = self.waiting.borrow_mut();
-        if !waiting.iter().any(|(_, waker)| waker.will_wake(cx.waker())) {
-            waiting.push((urgency, cx.waker().clone()));
+        let known = waiting.iter_mut().find(|it| Rc::ptr_eq(&it.stream, stream));
+        match known {
+            Some(known) => known.task.clone_from(cx.waker()),
+            None => waiting.push(Waiting {
+                urgency,
+                stream: Rc::clone(stream),
+                task: cx.waker().clone(),
+            }),
         }
         None
+    }
+
+    /// A stream offers no more content: it waits no more, and its task is kept by nothing here.
+    pub(super) fn forget(&self, stream: &Rc<Cell<usize>>) {
+        let mut waiting = self.waiting.borrow_mut();
+        waiting.retain(|it| !Rc::ptr_eq(&it.stream, stream));
     }
 
     fn leave(&self, piece: &Gathered) {
@@ -138,11 +168,11 @@ impl SendQueue {
     fn wake(&self) {
         let least = self.order.get().least();
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
-        let (woken, others) = waiting.into_iter().partition(|(it, _)| *it <= least);
+        let (woken, others) = waiting.into_iter().partition(|it| it.urgency <= least);
         *self.waiting.borrow_mut() = others;
-        let mut woken: Vec<(Urgency, Waker)> = woken;
-        woken.sort_by_key(|(urgency, _)| *urgency);
-        woken.into_iter().for_each(|(_, waker)| waker.wake());
+        let mut woken: Vec<Waiting> = woken;
+        woken.sort_by_key(|it| it.urgency);
+        woken.into_iter().for_each(|it| it.task.wake());
     }
 }
 
@@ -213,12 +243,8 @@ mod tests {
     use super::*;
     use std::task::Waker;
 
-    fn offer(queued: usize, limit: usize) -> Offer {
-        Offer {
-            urgency: Urgency::default(),
-            queued,
-            limit,
-        }
+    fn stream(queued: usize) -> Rc<Cell<usize>> {
+        Rc::new(Cell::new(queued))
     }
 
     #[test]
@@ -245,7 +271,9 @@ mod tests {
         loop {
             let stream = Rc::new(Cell::new(0));
             let first = pieces.len();
-            while let Some(room) = queue.room(&cx, 1 << 20, offer(stream.get(), STREAM_BYTES_MAX)) {
+            while let Some(room) =
+                queue.room(&cx, 1 << 20, Offer::of_equals(&stream, STREAM_BYTES_MAX))
+            {
                 pieces.push(Piece::new(
                     vec![0; room].into(),
                     &queue,
@@ -260,9 +288,11 @@ mod tests {
         }
         assert_eq!(streams, CONNECTION_BYTES_MAX / STREAM_BYTES_MAX);
         assert_eq!(queue.bytes.get(), CONNECTION_BYTES_MAX);
-        assert_eq!(queue.room(&cx, 1, offer(0, STREAM_BYTES_MAX)), None);
+        let other = stream(0);
+        let offer = Offer::of_equals(&other, STREAM_BYTES_MAX);
+        assert_eq!(queue.room(&cx, 1, offer), None);
         pieces.pop();
-        assert_eq!(queue.room(&cx, 1, offer(0, STREAM_BYTES_MAX)), Some(1));
+        assert_eq!(queue.room(&cx, 1, offer), Some(1));
         assert_eq!(queue.waiting.borrow().len(), 0);
         pieces.clear();
         assert_eq!(queue.bytes.get(), 0);
@@ -270,15 +300,34 @@ mod tests {
     }
 
     #[test]
+    fn stream_that_has_ended_waits_no_more() {
+        let queue = Rc::new(SendQueue::default());
+        let cx = Context::from_waker(Waker::noop());
+        let full = stream(0);
+        let urgency = Urgency::default();
+        let filled = vec![0; CONNECTION_BYTES_MAX].into();
+        let _piece = Piece::new(filled, &queue, (urgency, &full));
+        let streams: Vec<_> = (0..1000).map(|_| stream(0)).collect();
+        for one in streams.iter().chain(&streams) {
+            let offer = Offer::of_equals(one, STREAM_BYTES_MAX);
+            assert_eq!(queue.room(&cx, 100, offer), None);
+        }
+        assert_eq!(queue.waiting.borrow().len(), streams.len());
+        streams.iter().for_each(|one| queue.forget(one));
+        assert_eq!(queue.waiting.borrow().len(), 0);
+    }
+
+    #[test]
     fn stream_with_a_small_limit_sends_in_its_steps() {
         let queue = Rc::new(SendQueue::default());
         let cx = Context::from_waker(Waker::noop());
-        let stream = Rc::new(Cell::new(0));
-        assert_eq!(queue.room(&cx, 5000, offer(0, 1000)), Some(1000));
+        let stream = stream(0);
+        let offer = Offer::of_equals(&stream, 1000);
+        assert_eq!(queue.room(&cx, 5000, offer), Some(1000));
         let piece = Piece::new(vec![0; 1000].into(), &queue, (Urgency::default(), &stream));
-        assert_eq!(queue.room(&cx, 5000, offer(stream.get(), 1000)), None);
+        assert_eq!(queue.room(&cx, 5000, offer), None);
         drop(piece);
-        assert_eq!(queue.room(&cx, 10, offer(stream.get(), 1000)), Some(10));
+        assert_eq!(queue.room(&cx, 10, offer), Some(10));
     }
 
     #[test]
@@ -286,13 +335,14 @@ mod tests {
         let queue = Rc::new(SendQueue::default());
         let cx = Context::from_waker(Waker::noop());
         let (urgent, other) = (Urgency::of(b"u=1"), Urgency::of(b"u=5"));
-        let stream = Rc::new(Cell::new(0));
+        let stream = stream(0);
+        let asking = self::stream(0);
         let room = |urgency| {
-            let stream = Offer {
+            let offer = Offer {
                 urgency,
-                ..offer(0, STREAM_BYTES_MAX)
+                ..Offer::of_equals(&asking, STREAM_BYTES_MAX)
             };
-            queue.room(&cx, 100, stream)
+            queue.room(&cx, 100, offer)
         };
         let piece = Piece::new(vec![0; 100].into(), &queue, (urgent, &stream));
         assert_eq!(room(other), None);

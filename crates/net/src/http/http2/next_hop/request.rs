@@ -4,7 +4,7 @@ use super::head::{self, Place};
 use super::protocol_error::HopProtocolError;
 use super::stream::{Halves, StreamPlace, StreamState};
 use crate::http::http2::head::trailer_fields;
-use crate::http::http2::piece::{Offer, Piece, STREAM_BYTES_MAX};
+use crate::http::http2::piece::{Offer, Piece, STREAM_BYTES_MAX, SendQueue};
 use crate::next_hops::SpentLink;
 use bytes::Bytes;
 use h2::SendStream;
@@ -26,6 +26,13 @@ pub(super) struct Sending {
     sent_bytes: u64,
     /// Why no head can be sent, if the next hop has broken the protocol before.
     malformed: Option<HopProtocolError>,
+}
+
+impl Sending {
+    /// No more is sent: it does not wait for room any more.
+    pub(super) fn forget(&self, queue: &SendQueue) {
+        queue.forget(&self.queued);
+    }
 }
 
 /// Sends one request on a stream of HTTP/2.
@@ -171,8 +178,8 @@ fn poll_room(
     offered: usize,
 ) -> Poll<io::Result<usize>> {
     let queue = &place.connection.shared.queue;
-    let queued = (state.queued.get(), STREAM_BYTES_MAX);
-    let Some(room) = queue.room(cx, offered, Offer::of_equals(queued)) else {
+    let offer = Offer::of_equals(&state.queued, STREAM_BYTES_MAX);
+    let Some(room) = queue.room(cx, offered, offer) else {
         ready!(stream.poll_reset(cx)).map_err(broken)?;
         return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
     };

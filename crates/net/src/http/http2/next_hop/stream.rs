@@ -112,6 +112,13 @@ impl Http2NextHop {
     }
 }
 
+impl Drop for Http2NextHop {
+    fn drop(&mut self) {
+        let queue = &self.place.connection.shared.queue;
+        self.sending.forget(queue);
+    }
+}
+
 impl StreamState {
     /// Notes why the stream, or its connection, has failed before there was a response.
     pub(super) fn note(&self, error: &h2::Error, place: &StreamPlace) {
