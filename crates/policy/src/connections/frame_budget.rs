@@ -1,8 +1,8 @@
 //! How many frames of HTTP/2 a client, or a next hop, may have handled that carry no request and no
 //! content (RFC 9113 §10.5): each costs it a few bytes, and the receiver more.
 //!
-//! Each kind has a bucket of its own. A client that empties one is an attacker or broken: its
-//! connection ends with `ENHANCE_YOUR_CALM`. On a connection that a trusted proxy has for several
+//! Each kind has a bucket of its own. One that empties one is an attacker or broken: its connection
+//! ends, a client's with `ENHANCE_YOUR_CALM`. On a connection that a trusted proxy has for several
 //! clients each bucket is as large as those of all of them: one client alone, whose share it is
 //! small for, does not end the requests of the others.
 
@@ -46,9 +46,9 @@ const UPDATES_EACH: u32 = 4;
 pub enum FrameKind {
     /// `RST_STREAM`, of either side.
     Reset,
-    /// Of the client: a frame that carries no request and no content.
+    /// Of the peer: a frame that carries no request, no response and no content.
     Control,
-    /// Of the client.
+    /// Of the peer.
     WindowUpdate,
     /// Of the client: HEADERS.
     Request,
