@@ -505,6 +505,8 @@ labels! {
         Preface = "preface",
         /// The head of a request was not whole in time.
         Head = "head",
+        /// The client has taken nothing of what was sent to it for as long as is allowed.
+        Silent = "silent",
         /// More streams were reset than are allowed: Rapid Reset, MadeYouReset.
         Resets = "resets",
         /// The client has sent more frames without request or content than are allowed.
@@ -513,7 +515,7 @@ labels! {
         WindowUpdates = "window-updates",
     }
 
-    /// Why a stream of HTTP/2 was reset before or in place of a response.
+    /// Why this side has reset a stream of HTTP/2.
     Http2Reset {
         /// The request was malformed (RFC 9113 §8.1.1), in what `h2` does not check.
         Malformed = "malformed",

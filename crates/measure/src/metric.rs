@@ -150,7 +150,7 @@ table! {
     AcmeOrders(end: AcmeOrderEnd), Counter, "weir_acme_orders_total", "orders";
     /// Client connections that HTTP/2 was spoken on, by why they ended.
     Http2Connections(end: Http2End), Counter, "weir_http2_connections_total", "connections";
-    /// Streams of HTTP/2 that were reset before or in place of a response, by the cause.
+    /// Streams of HTTP/2 that this side has reset, by the cause.
     Http2Resets(cause: Http2Reset), Counter, "weir_http2_resets_total", "streams";
     /// Headers by which balancers say whose connections they hand on, by what became of them; those
     /// of connections that carry requests then are `client` and `own`.

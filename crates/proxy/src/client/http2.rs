@@ -6,6 +6,7 @@
 
 use super::begun::Begun;
 use super::connection::AcceptedClient;
+use super::stalled_socket::StalledSocket;
 use crate::client::fast::{self, Input, InputResult, Receiver};
 use crate::config::Mode;
 use crate::exchange::run;
@@ -61,6 +62,8 @@ struct Http2Client {
     deadline: Deadline,
     /// The limit on a head that has begun.
     head: Option<Deadline>,
+    /// Its socket, while something waits for that.
+    stalled: Option<Box<StalledSocket>>,
     /// Why it ends, once it is to.
     closing: Option<Http2End>,
     /// What was written of content when it was last looked at.
@@ -180,6 +183,7 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
         // the preface and the first settings
         deadline: Deadline::new(limits.request_head.as_duration()),
         head: None,
+        stalled: None,
         closing: None,
         left_bytes: 0,
         sleeper: SleeperPlace::default(),
@@ -316,6 +320,21 @@ impl Http2Client {
         if self.closing.is_none() && worker.shared.has_closed(&self.shared.listener) {
             self.close(Http2End::Drained);
             return Poll::Ready(false);
+        }
+        if self.closing.is_none() && self.connection.flood().is_some() {
+            // GOAWAY is on its way
+            self.closing = Some(self.end());
+            self.rest();
+        }
+        let silence = worker.settings().config.limits.client_silence;
+        let silence = match self.connection.flood() {
+            None => silence.as_duration(),
+            Some(_) => LINGER,
+        };
+        let connection = &self.connection;
+        if StalledSocket::poll(&mut self.stalled, cx, connection, silence).is_ready() {
+            self.closing = Some(Http2End::Silent);
+            return Poll::Ready(true);
         }
         let left_bytes = self.connection.left_bytes();
         if self.left_bytes != left_bytes {

@@ -10,6 +10,7 @@ pub(crate) mod outgoing;
 pub(crate) mod peer_listener;
 mod proxied;
 pub(crate) mod service;
+mod stalled_socket;
 mod tls;
 mod with_modules;
 

@@ -67,6 +67,14 @@ pub struct Http2Notices {
     pub stalled: u64,
 }
 
+/// How much of what is to be sent was taken, by this kernel and by that of the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Http2SendProgress {
+    left_bytes: u64,
+    buffered_bytes: usize,
+    unacknowledged_bytes: Option<u32>,
+}
+
 /// What a connection has next.
 pub enum Http2Accepted {
     /// A request: its head as HTTP/1.1 has it, and its stream.
@@ -296,6 +304,22 @@ impl Http2Connection {
     #[must_use]
     pub fn left_bytes(&self) -> u64 {
         self.shared.queue.left_bytes()
+    }
+
+    /// Whether frames or content wait for the socket.
+    #[must_use]
+    pub fn has_unsent(&self) -> bool {
+        self.shared.queue.has_waiting() || self.shared.send_buffer.borrow().len() > 0
+    }
+
+    /// How far the socket is with what waits for it; takes a call of the kernel.
+    #[must_use]
+    pub fn send_progress(&self) -> Http2SendProgress {
+        Http2SendProgress {
+            left_bytes: self.left_bytes(),
+            buffered_bytes: self.shared.send_buffer.borrow().len(),
+            unacknowledged_bytes: self.shared.unacknowledged_bytes(),
+        }
     }
 
     /// Takes no further requests, finishes those that are under way, and ends (RFC 9113 §6.8).

@@ -34,7 +34,9 @@ pub(super) mod tunnel;
 mod websocket;
 
 pub use answer::Http2Answer;
-pub use connection::{Http2Accepted, Http2Connection, Http2Notices, Http2Rules, Http2Stream};
+pub use connection::{
+    Http2Accepted, Http2Connection, Http2Notices, Http2Rules, Http2SendProgress, Http2Stream,
+};
 pub(crate) use content::Http2Content;
 pub use frame_reader::PREFACE as HTTP2_PREFACE;
 pub use head::Http2Form;

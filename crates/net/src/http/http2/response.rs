@@ -12,13 +12,17 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 use weir_semantics::Urgency;
 
 /// Of a client that opens the window of a stream, it does so by as many bytes within each
-/// `window_closed`: who opens it byte by byte holds a response as who does not open it.
+/// `window_closed`: one that opens it byte by byte holds a response as one that does not open it.
 const WINDOW_BYTES_MIN: usize = 1024;
+
+/// A wait that another timer of the same limit has ended may be shorter than that by as much.
+const TIMER_SLACK: Duration = Duration::from_millis(50);
 
 /// Notices that the client of a stream has disconnected.
 #[derive(Clone)]
@@ -277,7 +281,7 @@ impl Http2Response {
         });
         let stream_offer = Offer {
             urgency: self.urgency,
-            queued: self.queued.get(),
+            stream: &self.queued,
             limit: limit.max(1),
         };
         let Some(room) = self.shared.queue.room(cx, offered, stream_offer) else {
@@ -416,7 +420,9 @@ impl Http2Response {
         if self.is_complete {
             return;
         }
-        if self.stop.take().is_some() {
+        let limit = self.shared.window_closed.saturating_sub(TIMER_SLACK);
+        let stop = self.stop.take();
+        if stop.is_some_and(|stop| stop.since.elapsed() >= limit) {
             self.shared.note_stall();
         }
         self.half.borrow_mut().reset(reason);
@@ -431,6 +437,7 @@ impl Drop for Http2Response {
     /// A response that is not whole must not look whole, however it ends.
     fn drop(&mut self) {
         self.abort();
+        self.shared.queue.forget(&self.queued);
     }
 }
 
