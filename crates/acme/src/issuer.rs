@@ -2,7 +2,7 @@
 
 use crate::client::AuthorityClient;
 use crate::order::{Authority, OrderFailure};
-use crate::report::{CertificateReport, Means};
+use crate::report::{CertificateReport, Means, OrderReport};
 use crate::settings::AcmeSettings;
 use crate::storage::Storage;
 use std::collections::BTreeMap;
@@ -77,6 +77,8 @@ struct Tracked {
     renewal: Renewal,
     /// The one in the storage.
     current: Option<Certificate>,
+    /// How the last order has ended.
+    last: Option<OrderReport>,
 }
 
 struct Run {
@@ -121,7 +123,9 @@ impl Run {
             });
             let covers = |it: &Certificate| names.iter().all(|name| it.covers(name));
             let usable = current.as_ref().filter(|it| covers(it)).map(validity);
-            let known = before.remove(names).map(|tracked| tracked.renewal);
+            let (known, last) = before
+                .remove(names)
+                .map_or((None, None), |it| (Some(it.renewal), it.last));
             let known = known.filter(|renewal| renewal.validity() == usable);
             let renewal = match (known, usable) {
                 (Some(mut renewal), _) => {
@@ -139,8 +143,12 @@ impl Run {
                     settings.directory
                 ));
             }
-            self.tracked
-                .insert(names.clone(), Tracked { renewal, current });
+            let tracked = Tracked {
+                renewal,
+                current,
+                last,
+            };
+            self.tracked.insert(names.clone(), tracked);
         }
         self.publish();
     }
@@ -208,7 +216,7 @@ impl Run {
             Err(OrderFailure::new(AcmeOrderEnd::Timeout, what))
         });
         let now = self.means.clock.now();
-        let (end, line) = match ordered {
+        let (end, reason, line) = match ordered {
             Ok(issued) => {
                 tracked
                     .renewal
@@ -221,7 +229,7 @@ impl Run {
                 );
                 tracked.current = Some(issued);
                 (self.means.installed)();
-                (AcmeOrderEnd::Issued, line)
+                (AcmeOrderEnd::Issued, None, line)
             }
             Err(failure) => {
                 let demanded = authority.client.take_demanded_ms();
@@ -246,9 +254,14 @@ impl Run {
                     end.word(),
                     tracked.renewal.failures(),
                 );
-                (end, line)
+                (end, Some(failure.reason), line)
             }
         };
+        tracked.last = Some(OrderReport {
+            at: now.wall,
+            end,
+            reason,
+        });
         let metric = Metric::AcmeOrders(end);
         self.means.counters.add_shared(metric, 1);
         (self.means.say)(&line);
@@ -272,15 +285,19 @@ impl Run {
             // what it has said before holds
             Ok(Err(_)) | Err(_) => tracked.renewal.suggested(None, None, now),
         }
+        self.publish();
     }
 
     fn publish(&self) {
+        let now = self.means.clock.now();
         let reports = self
             .tracked
             .iter()
             .map(|(names, tracked)| CertificateReport {
                 name: names[0].clone(),
                 failures: tracked.renewal.failures(),
+                order_at: tracked.renewal.order_at(now),
+                last: tracked.last.clone(),
             });
         let mut published = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
         *published = reports.collect();
@@ -323,5 +340,99 @@ fn listed(names: &[Box<str>]) -> String {
     match names.len().saturating_sub(SHOWN_MAX) {
         0 => shown,
         more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::ChallengeKind;
+    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+    use std::path::Path;
+    use tokio::sync::mpsc;
+    use weir_measure::Counters;
+    use weir_net::clock::{Clock, ManualClock};
+    use weir_net::resolver::{Resolver, ResolverConfig};
+    use weir_net::tls::client::Authorities;
+
+    /// 2026-06-01, a day after the certificate's begin.
+    const START: Timestamp = Timestamp(1_780_272_000);
+
+    const DAY_S: i64 = 24 * 3600;
+
+    /// An authority that does not answer.
+    const DIRECTORY: &str = "https://127.0.0.1:1/directory";
+
+    const NAME: &str = "a.test";
+
+    /// Stores a certificate for 90 days.
+    fn settings(folder: &Path) -> AcmeSettings {
+        let key = KeyPair::generate().expect("a key");
+        let mut params = CertificateParams::new([NAME.to_owned()]).expect("a name");
+        params.not_before = date_time_ymd(2026, 5, 31);
+        params.not_after = date_time_ymd(2026, 8, 29);
+        let chain = params.self_signed(&key).expect("a certificate").pem();
+        let storage = Storage::new(folder, DIRECTORY);
+        storage.open().expect("a folder");
+        let stored = storage.put_certificate(NAME, &chain, &key.serialize_pem());
+        stored.expect("a file");
+        AcmeSettings {
+            directory: DIRECTORY.into(),
+            authorities: Authorities::from_pem(chain.as_bytes()).expect("a certificate"),
+            contact: Vec::new(),
+            challenge: ChallengeKind::Http01,
+            folder: folder.to_owned(),
+            retry_min: Duration::from_mins(1),
+            certificates: vec![vec![NAME.into()]],
+        }
+    }
+
+    /// Whether an order is begun in the two minutes after the wall clock was set by so much. The
+    /// time that the thread waits by is that of its runtime, which goes on when nothing is to be
+    /// done.
+    fn orders_after_a_jump(jump_s: i64) -> bool {
+        let folder = tempfile::tempdir().expect("a folder");
+        let manual = Arc::new(ManualClock::new(START));
+        let counters = Arc::new(Counters::new());
+        let (said, mut lines) = mpsc::unbounded_channel();
+        let resolver = Resolver::start(ResolverConfig::default(), Arc::clone(&counters));
+        let run = Run {
+            means: Means {
+                resolver: resolver.expect("a thread"),
+                clock: Clock::Manual(Arc::clone(&manual)),
+                counters,
+                pending: Arc::default(),
+                say: Arc::new(move |line| said.send(line.to_owned()).expect("the test listens")),
+                installed: Box::new(|| {}),
+            },
+            tracked: BTreeMap::new(),
+            reports: Arc::default(),
+        };
+        let (keep, settings) = watch::channel(Arc::new(settings(folder.path())));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .expect("a runtime");
+        LocalSet::new().block_on(&runtime, async move {
+            let work = tokio::task::spawn_local(run.until_dropped(settings));
+            let said = timeout(Duration::from_hours(30), lines.recv()).await;
+            assert!(said.is_err(), "nothing is due: {said:?}");
+            manual.step_wall_s(jump_s);
+            let said = timeout(Duration::from_mins(2), lines.recv()).await;
+            drop(keep);
+            work.await.expect("no panic");
+            let line = said.ok().flatten();
+            let is_order = |line: &String| line.starts_with("ACME: no certificate for a.test: ");
+            assert!(line.iter().all(is_order), "{line:?}");
+            line.is_some()
+        })
+    }
+
+    #[test]
+    fn wall_clock_that_is_set_is_noticed_within_two_minutes() {
+        assert!(orders_after_a_jump(90 * DAY_S));
+        assert!(!orders_after_a_jump(-90 * DAY_S));
+        assert!(!orders_after_a_jump(DAY_S));
     }
 }

@@ -35,7 +35,7 @@ pub use absent::Issuer;
 #[cfg(feature = "client")]
 pub use issuer::Issuer;
 pub use pending::PendingChallenges;
-pub use report::{CertificateReport, Means};
+pub use report::{CertificateReport, Means, OrderReport};
 pub use settings::{AcmeSettings, ChallengeKind, NAMES_MAX};
 pub use storage::Storage;
 

@@ -3,9 +3,10 @@
 use crate::pending::PendingChallenges;
 use std::fmt;
 use std::sync::Arc;
-use weir_measure::Counters;
+use weir_measure::{AcmeOrderEnd, Counters};
 use weir_net::clock::Clock;
 use weir_net::resolver::Resolver;
+use weir_semantics::Timestamp;
 
 /// What the thread has from the proxy.
 pub struct Means {
@@ -36,4 +37,19 @@ pub struct CertificateReport {
     pub name: Box<str>,
     /// Orders that have failed since the last one that did not.
     pub failures: u32,
+    /// When one is ordered, as far as is known: a new one, or the first.
+    pub order_at: Timestamp,
+    /// The last order of this process.
+    pub last: Option<OrderReport>,
+}
+
+/// How an order has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderReport {
+    /// When.
+    pub at: Timestamp,
+    /// How.
+    pub end: AcmeOrderEnd,
+    /// What is said of it; parts of that are the authority's. `None` of one that was issued.
+    pub reason: Option<String>,
 }

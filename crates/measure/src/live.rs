@@ -185,6 +185,47 @@ pub struct LinkQuotaRow {
     pub is_spent: bool,
 }
 
+/// The certificates of listeners with TLS.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListenerCertificates {
+    /// The version of this type.
+    pub version: u32,
+    /// Listener by listener, in the order of the configuration.
+    pub certificates: Vec<ListenerCertificate>,
+}
+
+/// A certificate of a listener.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListenerCertificate {
+    /// The name of the listener, or else its address.
+    pub listener: String,
+    /// The names that it is for, or is to be for while there is none.
+    pub names: Vec<String>,
+    /// `file`, or `authority` if it is ordered.
+    pub source: String,
+    /// The file of the chain, or the URL of the authority's directory.
+    pub from: String,
+    /// When it ends, seconds since 1970 UTC; `None` if there is none yet.
+    pub end_unix_s: Option<u64>,
+    /// When a new one, or the first, is ordered, as far as is known.
+    pub order_unix_s: Option<i64>,
+    /// Orders that have failed since the last one that did not.
+    pub failures: Option<u32>,
+    /// The last order since the process began.
+    pub last_order: Option<CertificateOrder>,
+}
+
+/// How an order of a certificate has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CertificateOrder {
+    /// When, seconds since 1970 UTC.
+    pub at_unix_s: i64,
+    /// How: `issued`, or why not, a word of `weir_acme_orders_total`.
+    pub end: String,
+    /// What is said of one that failed; the authority may have said it.
+    pub reason: Option<String>,
+}
+
 /// The last requests that were forwarded, or were to be and were refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecentMisses {

@@ -44,7 +44,9 @@ use tokio::sync::oneshot;
 use weir_disk::Disk;
 use weir_extend::{ListenerMode, StoredError};
 use weir_measure::Snapshot;
-use weir_measure::live::{LinkRow, NextHopRow, RecentMisses, TopBy, TopOf, TopTable};
+use weir_measure::live::{
+    LinkRow, ListenerCertificate, NextHopRow, RecentMisses, TopBy, TopOf, TopTable,
+};
 use weir_semantics::Authority;
 
 use crate::cluster::report::{ClusterReport, RouteReport};
@@ -68,6 +70,7 @@ pub use crate::host::stored::explain::report::{
 };
 pub use crate::host::stored::listing::{StoredVariantInfo, StoredVariants};
 pub(crate) use dashboard::history_file::{FILE_NAME as HISTORY_FILE_NAME, HistoryFile};
+pub(crate) use explain::check_scheme;
 pub use listening::socket::AdminSocket;
 pub use purge::{MemberPurge, PurgeCall, PurgeFailure, PurgeReach, PurgeReport};
 pub use stored::disk::NOT_STORED;
@@ -98,6 +101,7 @@ GET  /top?of=urls&by=bytes the heaviest urls, hosts, clients or next-hops, by re
 GET  /misses               the last misses and refusals, and why: a table, or JSON in the same ways
 GET  /next-hops            how the next hops of the configuration are: a table, or JSON in the same ways
 GET  /links                what is moved over links to next hops, and what of their quotas is spent: a table, or JSON in the same ways
+GET  /certificates         those of listeners with TLS: when each ends, when it is ordered, and what the last order said: a table, or JSON in the same ways
 GET  /route?url=URL        where a request for a URL is sent, and why; before url= may come mode=forward&, mode=gateway& and format=json&
 GET  /explain?url=URL      what would become of a request, why, and what is stored for its URL; before url= may come method=, client=ADDRESS, listener=, mode=, format=json and field=Name:%20value&
 POST /modules/NAME/disable do not call this module for new requests
@@ -184,6 +188,13 @@ pub trait Control: Send + Sync {
 
     /// The certificates of listeners, by their names.
     fn certificates(&self) -> Vec<CertificateRow>;
+
+    /// The certificates of listeners with TLS, in the order of the configuration.
+    fn listener_certificates(&self) -> Vec<ListenerCertificate>;
+
+    /// Those that clients may get which request `host` of a gateway, best first: at the listener
+    /// with this name or address if it has TLS, else at all that have.
+    fn certificates_for(&self, listener: Option<&str>, host: &str) -> Vec<ListenerCertificate>;
 
     /// What was counted of rules of the operator, in their order.
     fn rules(&self) -> Vec<RuleReport>;
@@ -336,6 +347,7 @@ fn router(control: Arc<dyn Control>, dashboard: &Arc<Dashboard>, is_public: bool
         .route("/misses", get(top::misses))
         .route("/next-hops", get(dashboard::next_hops))
         .route("/links", get(dashboard::links))
+        .route("/certificates", get(dashboard::certificates))
         .route("/modules/{name}/{action}", post(switch_module))
         .route("/purge", post(purge::purge_url))
         .route("/purge-all", post(purge::purge_all))

@@ -168,6 +168,17 @@ impl Renewal {
         self.window = None;
     }
 
+    /// When one is ordered, as far as is known now: sooner or later if the authority comes to
+    /// suggest that, or the wall clock is set.
+    #[must_use]
+    pub fn order_at(&self, now: Now) -> Timestamp {
+        let wait_until = self.retry_at.max(self.demanded);
+        let waits_ms = wait_until.map_or(0, |until| until.ms_since(now.tick));
+        let waits_s = i64::try_from(waits_ms.div_ceil(1000)).unwrap_or(i64::MAX);
+        let free = Timestamp(now.wall.0.saturating_add(waits_s));
+        self.renew_at().map_or(free, |at| at.max(free))
+    }
+
     /// What is to be done now.
     #[must_use]
     pub fn step(&self, now: Now) -> RenewalStep {
@@ -389,6 +400,64 @@ mod tests {
         renewal.failed(at(0, 0), None, 1 << 31, MINUTE_MS);
         assert_eq!(renewal.step(at(years, 1)), RenewalStep::Wait(MINUTE_MS - 1));
         assert_eq!(renewal.step(at(-years, MINUTE_MS)), RenewalStep::Order);
+    }
+
+    /// A jump of the wall clock alone, or of a machine that slept: its tick stands still then.
+    #[test]
+    fn jump_of_90_days_is_noticed_within_a_minute() {
+        let day = 10 * DAY;
+        let renewal = found(0);
+        let RenewalStep::Wait(ms) = renewal.step(at(day, 7)) else {
+            panic!("nothing is due at day 10");
+        };
+        // the next look, by the tick, is at the clock as it is then
+        assert!(ms <= LOOK_AGAIN_MS);
+        let later = at(day + 90 * DAY, 7 + ms);
+        assert_eq!(renewal.step(later), RenewalStep::Order);
+        // a wait for the authority, or of a failure, hides no jump: it goes on, and is looked after
+        let mut renewal = found(0);
+        renewal.failed(at(day, 7), Some(DEMANDED_MAX_MS), 0, MINUTE_MS);
+        for wall in [day, day + 90 * DAY, day - 90 * DAY] {
+            let RenewalStep::Wait(ms) = renewal.step(at(wall, 8)) else {
+                panic!("the authority demands to be left alone");
+            };
+            assert!(ms <= LOOK_AGAIN_MS, "{wall}");
+        }
+    }
+
+    #[test]
+    fn jump_backwards_orders_nothing_and_loses_nothing() {
+        let renewal = found(0);
+        let due = renewal.renew_at().map_or(0, |at| at.0);
+        for wall in [due - 1, due - 90 * DAY, -90 * DAY] {
+            assert!(matches!(renewal.step(at(wall, 7)), RenewalStep::Wait(_)));
+        }
+        // the clock is right again
+        assert_eq!(renewal.step(at(due, 8)), RenewalStep::Order);
+    }
+
+    #[test]
+    fn authority_is_not_asked_for_a_jump() {
+        let mut renewal = Renewal::found(VALIDITY, at(0, 0), 0);
+        renewal.suggested(None, None, at(0, 0));
+        for wall in [-90 * DAY, 0, 50 * DAY] {
+            let before = renewal.step(at(wall, ASK_AGAIN_MS - 1));
+            assert_eq!(before, RenewalStep::Wait(1), "{wall}");
+            assert_eq!(renewal.step(at(wall, ASK_AGAIN_MS)), RenewalStep::Ask);
+        }
+    }
+
+    #[test]
+    fn next_order_is_when_it_is_due_and_no_wait_holds_it_back() {
+        let mut renewal = found(0);
+        let due = renewal.renew_at().expect("there is one");
+        assert_eq!(renewal.order_at(at(0, 0)), due);
+        // overdue: now
+        assert_eq!(renewal.order_at(at(70 * DAY, 0)).0, 70 * DAY);
+        renewal.failed(at(70 * DAY, 0), None, 1 << 31, MINUTE_MS);
+        assert_eq!(renewal.order_at(at(70 * DAY, 0)).0, 70 * DAY + 60);
+        assert_eq!(renewal.order_at(at(70 * DAY + 59, 59_500)).0, 70 * DAY + 60);
+        assert_eq!(Renewal::new(0).order_at(at(5, 0)).0, 5);
     }
 
     #[test]

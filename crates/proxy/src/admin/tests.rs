@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, mpsc};
 
-use weir_measure::live::{TopRow, VERSION};
+use weir_measure::live::{ListenerCertificate, TopRow, VERSION};
 use weir_measure::{Counters, Label as _, Metric};
 
 use super::*;
@@ -148,6 +148,14 @@ impl Control for Fake {
 
     fn certificates(&self) -> Vec<CertificateRow> {
         Vec::new()
+    }
+
+    fn listener_certificates(&self) -> Vec<ListenerCertificate> {
+        dashboard::certificates()
+    }
+
+    fn certificates_for(&self, _listener: Option<&str>, _host: &str) -> Vec<ListenerCertificate> {
+        dashboard::certificates()
     }
 
     fn rules(&self) -> Vec<RuleReport> {

@@ -7,7 +7,7 @@ mod reports;
 
 use crate::admin::{
     self, BOTH_MODES, ExplainCall, Explanation, PurgeCall, PurgeFailure, PurgeReach, PurgeReport,
-    StoredCall, StoredReply, Token,
+    StoredCall, StoredReply, Token, check_scheme,
 };
 use crate::cluster::purges::valid_since_file::ValidSinceFile;
 use crate::cluster::report::{ClusterReport, RouteReport};
@@ -39,7 +39,9 @@ use weir_acme::Issuer;
 use weir_disk::Disk;
 use weir_disk::files::Files;
 use weir_extend::{ListenerMode, StoredError};
-use weir_measure::live::{LinkRow, NextHopRow, RecentMisses, TopBy, TopOf, TopTable};
+use weir_measure::live::{
+    LinkRow, ListenerCertificate, NextHopRow, RecentMisses, TopBy, TopOf, TopTable,
+};
 use weir_measure::{Metric, ReloadOutcome, Snapshot};
 use weir_net::workers::Stage;
 use weir_net::workers::{OpenListener, WorkerPool};
@@ -354,6 +356,9 @@ impl Control {
         mut call: ExplainCall,
     ) -> Result<oneshot::Receiver<Result<Explanation, StoredError>>, String> {
         let mode = mode.map_or_else(|| self.only_mode(), Ok)?;
+        if mode == ListenerMode::Forward {
+            check_scheme(&call.target.url)?;
+        }
         call.target.mode = mode;
         call.listener = self.listener_for(mode, call.listener.as_deref())?;
         let (reply, replied) = oneshot::channel();
@@ -527,6 +532,14 @@ impl admin::Control for Control {
 
     fn certificates(&self) -> Vec<CertificateRow> {
         self.certificates()
+    }
+
+    fn listener_certificates(&self) -> Vec<ListenerCertificate> {
+        self.listener_certificates()
+    }
+
+    fn certificates_for(&self, listener: Option<&str>, host: &str) -> Vec<ListenerCertificate> {
+        self.certificates_for(listener, host)
     }
 
     fn rules(&self) -> Vec<RuleReport> {

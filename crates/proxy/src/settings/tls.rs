@@ -31,9 +31,25 @@ pub(crate) const HTTP2: &[u8] = b"h2";
 #[derive(Debug, Default)]
 pub(crate) struct TlsServers {
     /// Those with certificates that are ordered are replaced when one is renewed.
-    servers: HashMap<SocketAddr, ArcSwap<TlsServer>>,
+    servers: HashMap<SocketAddr, ArcSwap<Offered>>,
     /// Held while they are.
     replacing: Mutex<()>,
+}
+
+/// What a listener offers.
+#[derive(Debug)]
+struct Offered {
+    server: Arc<TlsServer>,
+    /// The places in the configuration of the certificates of `server`, in their order.
+    configured: Vec<usize>,
+}
+
+/// A certificate that a listener has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServedCertificate {
+    pub(crate) names: Vec<String>,
+    /// When it ends, seconds since 1970.
+    pub(crate) end_unix_s: u64,
 }
 
 /// When a certificate ends.
@@ -62,7 +78,7 @@ impl TlsServers {
             listener.tls.as_ref()?;
             let before = before.and_then(|before| before.of(listener.address));
             let server = read_server(config, (index, listener), validations, before.as_deref());
-            Some(server.map(|server| (listener.address, ArcSwap::from_pointee(server))))
+            Some(server.map(|offered| (listener.address, ArcSwap::from_pointee(offered))))
         });
         Ok(Self {
             servers: servers.collect::<Result<_, _>>()?,
@@ -72,7 +88,34 @@ impl TlsServers {
 
     /// What the listener that is configured with this address offers.
     pub(crate) fn of(&self, address: SocketAddr) -> Option<Arc<TlsServer>> {
-        self.servers.get(&address).map(ArcSwap::load_full)
+        let offered = self.servers.get(&address)?.load();
+        Some(Arc::clone(&offered.server))
+    }
+
+    /// The certificates of a listener, by their places in the configuration.
+    pub(crate) fn served(&self, address: SocketAddr) -> HashMap<usize, ServedCertificate> {
+        let Some(offered) = self.servers.get(&address) else {
+            return HashMap::new();
+        };
+        let offered = offered.load();
+        let certificates = offered.server.certificates().iter();
+        let served = certificates.map(|certificate| ServedCertificate {
+            names: certificate.names().map(ToOwned::to_owned).collect(),
+            end_unix_s: certificate.valid_s().1,
+        });
+        offered.configured.iter().copied().zip(served).collect()
+    }
+
+    /// The places in the configuration of those certificates of a listener that clients may get
+    /// which name this host, in lower case, the best first; `None` without TLS.
+    pub(crate) fn offered_for(
+        &self,
+        address: SocketAddr,
+        host: Option<&str>,
+    ) -> Option<Vec<usize>> {
+        let offered = self.servers.get(&address)?.load();
+        let places = offered.server.offered_for(host).iter();
+        Some(places.map(|place| offered.configured[*place]).collect())
     }
 
     /// Reads the certificates again of listeners some of which are ordered.
@@ -95,7 +138,7 @@ impl TlsServers {
             let is_ordered = |source| matches!(source, Some(CertificateSource::Acme(_)));
             let server = self.servers.get(&listener.address);
             if let Some(server) = server.filter(|_| sources.any(is_ordered)) {
-                let before = server.load_full();
+                let before = Arc::clone(&server.load().server);
                 let listener = (index, listener);
                 let read = read_server(config, listener, validations, Some(&*before))?;
                 server.store(Arc::new(read));
@@ -108,8 +151,8 @@ impl TlsServers {
     pub(crate) fn expiries(&self) -> Vec<CertificateExpiry> {
         let mut all = Vec::new();
         for (address, server) in &self.servers {
-            let server = server.load();
-            all.extend(server.certificates().iter().map(|it| {
+            let offered = server.load();
+            all.extend(offered.server.certificates().iter().map(|it| {
                 CertificateExpiry {
                     name: it
                         .names()
@@ -204,7 +247,7 @@ fn read_server(
     (index, listener): (usize, &Listener),
     validations: &Arc<Validations>,
     before: Option<&TlsServer>,
-) -> Result<TlsServer, Invalid> {
+) -> Result<Offered, Invalid> {
     let Some(tls) = &listener.tls else {
         return Err(Invalid::new(
             format!("listener[{index}].tls"),
@@ -212,9 +255,10 @@ fn read_server(
             "add the table",
         ));
     };
+    let (certificates, configured) = read_certificates(index, tls, &acme::storage(config))?;
     let certificates = ServerCertificates {
         validations: Arc::clone(validations),
-        ..read_certificates(index, tls, &acme::storage(config))?
+        ..certificates
     };
     let protocols = &PROTOCOLS[usize::from(!listener.has_http2())..];
     let period = tls.ticket_rotation.as_duration();
@@ -233,22 +277,22 @@ fn read_server(
         TlsVersion::Tls12 => VersionMin::Tls12,
         TlsVersion::Tls13 => VersionMin::Tls13,
     };
-    Ok(TlsServer::new(
-        certificates,
-        tickets,
-        version_min,
-        protocols,
-    ))
+    let server = TlsServer::new(certificates, tickets, version_min, protocols);
+    Ok(Offered {
+        server: Arc::new(server),
+        configured,
+    })
 }
 
-/// The certificates of the listener with this index. Of those that are ordered there may be none
-/// yet, and one that has expired is used until another is there.
+/// The certificates of the listener with this index, and their places in the configuration. Of
+/// those that are ordered there may be none yet, and one that has expired is used until another is
+/// there.
 fn read_certificates(
     index: usize,
     tls: &ListenerTls,
     storage: &Storage,
-) -> Result<ServerCertificates, Invalid> {
-    let mut all = ServerCertificates::default();
+) -> Result<(ServerCertificates, Vec<usize>), Invalid> {
+    let (mut all, mut configured) = (ServerCertificates::default(), Vec::new());
     for (place, certificate) in tls.certificates.iter().enumerate() {
         let path = format!("listener[{index}].tls.certificates[{place}]");
         match certificate.source() {
@@ -266,6 +310,7 @@ fn read_certificates(
                     ));
                 }
                 all.ready.push(certificate);
+                configured.push(place);
             }
             Some(CertificateSource::Acme(names)) => {
                 let names = names.iter().map(|name| name.to_ascii_lowercase());
@@ -277,12 +322,13 @@ fn read_certificates(
                 let awaited = names.iter().filter(|name| !is_covered(name));
                 all.awaited.extend(awaited.map(|name| name.as_str().into()));
                 all.is_first_awaited |= place == 0 && ordered.is_none();
+                configured.extend(ordered.is_some().then_some(place));
                 all.ready.extend(ordered);
             }
             None => {}
         }
     }
-    Ok(all)
+    Ok((all, configured))
 }
 
 fn read_certificate(

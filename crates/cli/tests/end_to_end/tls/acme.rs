@@ -86,6 +86,17 @@ fn orders(weir: &Weir, end: &str, at_least: u64) {
     weir.until(&metric, |metrics| metrics.count(&metric) >= at_least);
 }
 
+/// What `weir explain` says of the certificate for `host`, in one line.
+fn explain(weir: &Weir, host: &str) -> String {
+    let path = format!("/explain?url=https://{host}/");
+    let said = weir.ask("GET", &path).expect(200).text();
+    let lines: Vec<&str> = said.lines().map(str::trim).collect();
+    let said = lines.join(" ");
+    let begin = said.find("certificate: ").expect("a certificate");
+    let end = said[begin..].find(" What is looked at").expect("more");
+    said[begin..begin + end].trim_end().to_owned()
+}
+
 /// The serial number of the certificate that a client gets for `host`.
 fn serial(weir: &Weir, host: &str) -> String {
     let said = s_client(weir.address(), &["-servername", host]);
@@ -179,6 +190,15 @@ fn order_that_fails_is_tried_again_and_its_clients_are_refused_until_then() {
     orders(&weir, "validation", 2);
     let said = s_client(weir.address(), &["-servername", "a.weir.test"]);
     assert!(!said.contains("BEGIN CERTIFICATE"), "{said}");
+    let explained = explain(&weir, "a.weir.test");
+    for part in [
+        "certificate: none yet for a.weir.test, which https://",
+        "; last order ",
+        " validation: ",
+        "urn:ietf:params:acme:error:connection",
+    ] {
+        assert!(explained.contains(part), "{explained}");
+    }
     let metrics = weir.metrics();
     assert!(metrics.count("weir_acme_failures{name=\"a.weir.test\"}") >= 2);
     assert!(metrics.count("weir_tls_handshakes_total{end=\"no-certificate\"}") >= 1);
@@ -190,6 +210,11 @@ fn order_that_fails_is_tried_again_and_its_clients_are_refused_until_then() {
     setting.curl(&weir).fetch(url).reply().expect(200);
     let metrics = weir.metrics();
     assert_eq!(metrics.count("weir_acme_failures{name=\"a.weir.test\"}"), 0);
+    let explained = explain(&weir, "a.weir.test");
+    let is_issued = explained.contains("certificate: a.weir.test, from https://")
+        && explained.contains("; renewed ")
+        && explained.ends_with(" issued");
+    assert!(is_issued, "{explained}");
 }
 
 #[test]

@@ -14,6 +14,26 @@ fn client_gets_the_certificate_for_the_name_that_it_can_verify_soonest() {
     let nginx = Nginx::start(LOCATIONS);
     let config = Config::gateway(&[&nginx.origin()]).tls(&[&default, &rsa, &ecdsa, &wildcard]);
     let weir = Weir::serve(&config);
+    // and an operator is told which one that is, and of which file
+    for (host, files) in [
+        ("A.Test", &[&ecdsa, &rsa][..]),
+        ("www.a.test", &[&wildcard]),
+        ("unknown.test", &[&default]),
+        ("127.0.0.1", &[&default]),
+    ] {
+        let path = format!("/explain?format=json&url=https://{host}/");
+        let said = weir.ask("GET", &path).expect(200).text();
+        let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+        let said = said["certificates"].as_array().expect("a list").iter();
+        let said: Vec<&str> = said.filter_map(|it| it["from"].as_str()).collect();
+        let expected = files
+            .iter()
+            .map(|issued| issued.chain.display().to_string());
+        assert_eq!(said, expected.collect::<Vec<_>>(), "{host}");
+    }
+    let all = weir.ask("GET", "/certificates").expect(200).text();
+    assert_eq!(all.lines().count(), 5, "{all}");
+    assert!(all.contains("*.a.test"), "{all}");
     let check = |arguments: &[&str], expected: &str| {
         let said = s_client(weir.address(), arguments);
         assert!(

@@ -87,6 +87,12 @@ impl Certificates {
         &self.all
     }
 
+    /// The places of those that clients may get which name this host, best first; of those that
+    /// name none without one.
+    pub(super) fn offered_for(&self, host: Option<&str>) -> &[usize] {
+        host.map_or(&self.default[..], |host| self.places(host))
+    }
+
     /// The places of those for a host, best first.
     fn places(&self, host: &str) -> &[usize] {
         let host = host.strip_suffix('.').unwrap_or(host);
@@ -110,7 +116,7 @@ impl Certificates {
         schemes: &[SignatureScheme],
         suites: &[CipherSuite],
     ) -> Option<usize> {
-        let places = host.map_or(&self.default[..], |host| self.places(host));
+        let places = self.offered_for(host);
         let is_usable = |place: &&usize| {
             let certificate = &self.all[**place];
             let key = &certificate.certified_key().key;

@@ -146,6 +146,14 @@ impl TlsServer {
         self.certificates.all()
     }
 
+    /// The places, among [`Self::certificates`], of those that clients may get which name this
+    /// host, in lower case, the best first; without a host of those that name none. Which one a
+    /// client gets depends on what it can verify.
+    #[must_use]
+    pub fn offered_for(&self, host: Option<&str>) -> &[usize] {
+        self.certificates.offered_for(host)
+    }
+
     /// The keys of its session tickets, for what takes its place.
     #[must_use]
     pub const fn tickets(&self) -> &TicketKeys {

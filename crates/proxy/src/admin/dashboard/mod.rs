@@ -7,6 +7,7 @@
 //! ([`page`]) changes nothing, and names from clients are text to it.
 
 mod answers;
+mod certificates;
 mod events;
 pub(super) mod history_file;
 mod links;
@@ -16,6 +17,7 @@ mod pieces;
 mod sampler;
 
 pub(super) use answers::{history, live};
+pub(super) use certificates::{certificates, sentence as certificate_sentence};
 pub(super) use events::events;
 pub(super) use links::links;
 pub(super) use next_hops::next_hops;

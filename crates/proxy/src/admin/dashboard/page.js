@@ -446,7 +446,23 @@ async function showLinks() {
     list("link-rows", [empty(13, "Not shown: " + error.message)]);
   }
 }
-function showNames() { showTop(); showMisses(); showHops(); showLinks(); }
+async function showCertificates() {
+  try {
+    const all = (await ask("/certificates")).certificates;
+    $("certificates").hidden = !all.length;
+    list("certificate-rows", all.map((one) => {
+      const day = (at) => new Date(1000 * at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+      const ends = one.end_unix_s === null ? "none yet" : day(one.end_unix_s), last = one.last_order;
+      const over = one.end_unix_s === null || 1000 * one.end_unix_s < Date.now();
+      return make("tr", null, make("th", { scope: "row", class: "text name" }, name(one.names.join(", ") || "no name")), cell(name(one.listener), "text"), cell(name(one.from), "text"),
+        cell(ends, over ? "text bad" : "text"), cell(one.order_unix_s === null ? "" : day(one.order_unix_s), "text"),
+        cell(one.failures === null ? "–" : count(one.failures), one.failures ? "bad" : ""), cell(last ? `${day(last.at_unix_s)}, ${last.end}` + (last.reason ? ": " + last.reason : "") : "", "text"));
+    }));
+  } catch (error) {
+    list("certificate-rows", [empty(7, "Not shown: " + error.message)]);
+  }
+}
+function showNames() { showTop(); showMisses(); showHops(); showLinks(); showCertificates(); }
 
 function state(text, lost) {
   $("state").textContent = text;

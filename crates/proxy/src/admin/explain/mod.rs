@@ -7,7 +7,8 @@ use super::{Control, StoredError, asks_for_json, json, purge, stored, text as pl
 use crate::host::stored::explain::ExplainCall;
 use crate::host::stored::explain::report::Explanation;
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::uri::Scheme;
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -52,9 +53,8 @@ impl Parameters {
             return Err("which URL? use GET /explain?url=http://host/path".into());
         };
         parameters.url = purge::url(Some(url), None, b"")?;
-        let scheme = parameters.url.get(..HTTPS.len()).unwrap_or_default();
-        if scheme.eq_ignore_ascii_case(HTTPS) && parameters.mode != Some(ListenerMode::Gateway) {
-            return Err(TUNNEL.into());
+        if parameters.mode == Some(ListenerMode::Forward) {
+            check_scheme(&parameters.url)?;
         }
         Ok(parameters)
     }
@@ -94,6 +94,19 @@ impl Parameters {
     }
 }
 
+/// Refuses the URL of a request to a forward proxy that sees none of it.
+///
+/// # Errors
+///
+/// It is one by `https`.
+pub(crate) fn check_scheme(url: &str) -> Result<(), String> {
+    let scheme = url.get(..HTTPS.len()).unwrap_or_default();
+    match scheme.eq_ignore_ascii_case(HTTPS) {
+        true => Err(TUNNEL.into()),
+        false => Ok(()),
+    }
+}
+
 /// `GET /explain`.
 pub(super) async fn explain(
     State(control): State<Arc<dyn Control>>,
@@ -123,6 +136,7 @@ pub(super) async fn explain(
     match reply {
         Ok(Ok(mut explanation)) => {
             add_next_hop(&*control, &mut explanation);
+            add_certificates(&*control, &mut explanation);
             if is_json {
                 json(serde_json::to_string_pretty(&explanation).map(|text| text + "\n"))
             } else {
@@ -146,6 +160,16 @@ fn add_next_hop(control: &dyn Control, explanation: &mut Explanation) {
     match control.route(Some(mode), &explanation.request.url) {
         Ok(route) => explanation.next_hop = Some(route),
         Err(why) => explanation.next_hop_problem = Some(why),
+    }
+}
+
+/// Adds which certificates its client gets in the handshake before it.
+fn add_certificates(control: &dyn Control, explanation: &mut Explanation) {
+    let request = &explanation.request;
+    let url = Uri::try_from(&request.url).ok();
+    let url = url.filter(|url| url.scheme() == Some(&Scheme::HTTPS));
+    if let Some(host) = url.as_ref().and_then(Uri::host) {
+        explanation.certificates = control.certificates_for(request.listener.as_deref(), host);
     }
 }
 

@@ -1,5 +1,6 @@
 //! An explanation as text, at most 80 columns wide.
 
+use crate::admin::dashboard::certificate_sentence;
 use crate::cluster::report::RouteReport;
 use crate::host::stored::explain::report::{
     Explanation, InputReport, Mark, NotStoredReport, OutcomeReport, RuleUse, StoredReport,
@@ -81,6 +82,9 @@ pub(super) fn of(explanation: &Explanation) -> String {
     }
     if let Some(problem) = &explanation.next_hop_problem {
         page.add("  ", &format!("no next hop: {problem}"));
+    }
+    for certificate in &explanation.certificates {
+        page.add("  ", &certificate_sentence(certificate));
     }
     if !explanation.modules.is_empty() {
         let names = explanation.modules.join(", ");

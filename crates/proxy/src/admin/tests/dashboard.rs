@@ -2,7 +2,9 @@
 
 use super::*;
 use std::io::{BufRead as _, BufReader};
-use weir_measure::live::{HistoryTable, LinkQuotaRow, Live, LiveSample};
+use weir_measure::live::{
+    CertificateOrder, HistoryTable, LinkQuotaRow, ListenerCertificate, Live, LiveSample,
+};
 
 /// An answer whose body has no end: its head, and a reader of what follows.
 fn watch(admin: &AdminHandle, head: &str) -> (String, BufReader<TcpStream>) {
@@ -202,6 +204,23 @@ pub(super) fn links() -> Vec<LinkRow> {
     }]
 }
 
+pub(super) fn certificates() -> Vec<ListenerCertificate> {
+    vec![ListenerCertificate {
+        listener: "web".into(),
+        names: vec!["a.test".into()],
+        source: "authority".into(),
+        from: "https://ca.test/".into(),
+        end_unix_s: None,
+        order_unix_s: Some(1_793_491_200),
+        failures: Some(2),
+        last_order: Some(CertificateOrder {
+            at_unix_s: 1_793_491_140,
+            end: "refused".into(),
+            reason: Some("<b>no</b>".into()),
+        }),
+    }]
+}
+
 pub(super) fn rules() -> Vec<RuleReport> {
     vec![RuleReport {
         name: "debs".to_owned(),
@@ -226,6 +245,14 @@ fn next_hops_and_links_are_told_as_tables_and_json_and_rules_among_the_metrics()
             "satellite         1000000   3000      200   2         1073741824  4096   8192    Sun, 01 Nov 2026 00:00:00 GMT  Tue, 01 Dec 2026 00:00:00 GMT  refuse  1",
         ),
         ("/links?format=json", "\"spent_bytes\":4096"),
+        (
+            "/certificates",
+            "web       a.test  https://ca.test/  none yet  Sun, 01 Nov 2026 00:00:00 GMT  2         Sat, 31 Oct 2026 23:59:00 GMT refused: <b>no</b>",
+        ),
+        (
+            "/certificates?format=json",
+            "\"end_unix_s\":null,\"order_unix_s\":1793491200,\"failures\":2",
+        ),
         (
             "/metrics",
             "\nweir_link_spent_bytes{link=\"satellite\"} 4096\n",

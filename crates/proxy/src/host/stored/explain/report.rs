@@ -3,6 +3,7 @@
 
 use crate::cluster::report::RouteReport;
 use serde::Serialize;
+use weir_measure::live::ListenerCertificate;
 
 /// The version of the JSON form: keys are added under the same one.
 pub const EXPLAIN_VERSION: u32 = 1;
@@ -30,6 +31,8 @@ pub struct Explanation {
     pub next_hop: Option<RouteReport>,
     /// Why that cannot be said: no route is for it.
     pub next_hop_problem: Option<String>,
+    /// The certificates that clients of its host may get, best first: by `https` at a gateway.
+    pub certificates: Vec<ListenerCertificate>,
     /// What is stored for its target.
     pub stored: Vec<StoredReport>,
     /// Further variants may be on disk alone.
