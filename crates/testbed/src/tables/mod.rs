@@ -36,7 +36,7 @@ const END: &str = "<!-- end of table -->";
 type MakeTable = fn() -> Result<String, Failure>;
 
 /// Names of tables, and how each is made.
-const TABLES: [(&str, MakeTable); 18] = [
+const TABLES: [(&str, MakeTable); 19] = [
     ("bench-wpb", || {
         bench_wpb::newest().map(|set| bench_wpb::render(&set))
     }),
@@ -90,6 +90,10 @@ const TABLES: [(&str, MakeTable); 18] = [
     ("uneven", || {
         let (record, path) = newest::record(uneven::record_has_experiments)?;
         Ok(from(&path, &uneven::render_experiments(&record)))
+    }),
+    ("uneven-http2", || {
+        newest::record(uneven::record_is_of_http2)
+            .map(|(record, path)| from(&path, &uneven::Figures::render(&record)))
     }),
     ("uneven-record", || {
         newest::record(uneven::record_has_experiments)

@@ -152,6 +152,11 @@ pub(crate) fn record_has_experiments(record: &Record) -> bool {
     is_measured(record) && !record.settings.http2 && CONTENDERS.iter().all(has)
 }
 
+/// Whether the record is of the same experiments by HTTP/2, memory included.
+pub(crate) fn record_is_of_http2(record: &Record) -> bool {
+    is_measured(record) && record.settings.http2 && !record.figures.memories.is_empty()
+}
+
 fn is_measured(record: &Record) -> bool {
     let figures = &record.figures;
     !figures.aborts.is_empty()
