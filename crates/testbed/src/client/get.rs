@@ -81,12 +81,15 @@ pub(crate) fn get_once(to: SocketAddr, path: &str) -> io::Result<Answer> {
     get(&mut connect(to)?, path)
 }
 
+/// The host that is asked for where none is named.
+pub(crate) const HOST: &str = "origin.example";
+
 /// Sends requests on a connection that stays open.
 ///
 /// # Errors
 /// The connection broke, or the response is not framed by `Content-Length` or chunks.
 pub(crate) fn get(stream: &mut TcpStream, path: &str) -> io::Result<Answer> {
-    get_of(stream, "origin.example", path)
+    get_of(stream, HOST, path)
 }
 
 /// The same of a host.

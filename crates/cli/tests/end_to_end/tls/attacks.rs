@@ -2,6 +2,8 @@
 
 use super::{Gateway, LOCATIONS};
 use crate::support::{Curl, Metrics, RawClient};
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 /// The begin of a record with a hello, whose rest does not come.
 const BEGIN: [u8; 6] = [22, 3, 1, 2, 0, 1];
@@ -25,6 +27,28 @@ fn slow_handshake_is_ended_within_its_time() {
         .fetch("https://a.test/cached")
         .reply()
         .expect(200);
+}
+
+#[test]
+fn renegotiation_is_refused_and_no_second_handshake_is_made() {
+    let gateway = Gateway::with(LOCATIONS, |config, _| config);
+    let address = gateway.weir.address().to_string();
+    let mut openssl = Command::new("openssl")
+        .args(["s_client", "-tls1_2", "-legacy_renegotiation"])
+        .args(["-servername", "a.test", "-connect", &address])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("openssl");
+    gateway.expect_handshakes("full", 1);
+    let mut ask = openssl.stdin.take().expect("a pipe");
+    // a line of its own that begins so asks for it
+    ask.write_all(b"R\n").expect("it reads");
+    let ended = openssl.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(said.contains("no renegotiation"), "{said}");
+    gateway.expect_handshakes("full", 1);
 }
 
 #[test]
@@ -115,7 +139,7 @@ fn client_that_floods_with_handshakes_displaces_its_own_alone() {
 }
 
 /// The memory that a process has.
-fn resident_bytes(id: u32) -> u64 {
+pub(super) fn resident_bytes(id: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());

@@ -34,6 +34,8 @@ pub(super) struct Attacker {
     began: Instant,
     duration: Duration,
     cpu_before: Duration,
+    /// CPU time of programs that it has started and that have ended.
+    of_children: Duration,
 }
 
 impl Attacker {
@@ -53,14 +55,24 @@ impl Attacker {
             began: Instant::now(),
             duration,
             cpu_before: cpu_time(),
+            of_children: Duration::ZERO,
         }
     }
 
     /// What it took.
     pub(super) fn end(mut self) -> Report {
-        let used = cpu_time() - self.cpu_before;
+        let used = self.used();
         self.report.cpu_us = u64::try_from(used.as_micros()).unwrap_or(u64::MAX);
         self.report
+    }
+
+    /// A program that it has started has ended, and was waited for.
+    pub(super) fn child_ended(&mut self) {
+        self.of_children = of_children().unwrap_or_default();
+    }
+
+    fn used(&self) -> Duration {
+        cpu_time() - self.cpu_before + self.of_children
     }
 
     /// Whether there is time left.
@@ -75,7 +87,7 @@ impl Attacker {
             if passed >= self.duration {
                 return false;
             }
-            let used = cpu_time() - self.cpu_before;
+            let used = self.used();
             if used.as_secs_f64() <= self.share * passed.as_secs_f64() {
                 return true;
             }
@@ -94,4 +106,16 @@ fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let (seconds, nanos) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
     Duration::new(seconds.unwrap_or_default(), nanos.unwrap_or_default())
+}
+
+/// The same of those that it has started and waited for: `cutime` and
+/// `cstime` of `proc_pid_stat(5)`, in ticks of the kernel.
+fn of_children() -> Option<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // behind the name, which may have blanks, the third field is the first
+    let (_, fields) = stat.rsplit_once(')')?;
+    let ticks = fields.split_ascii_whitespace().skip(13).take(2);
+    let ticks: u64 = ticks.filter_map(|text| text.parse::<u64>().ok()).sum();
+    let a_second = rustix::param::clock_ticks_per_second().max(1);
+    Some(Duration::from_millis(1000 * ticks / a_second))
 }

@@ -6,6 +6,7 @@ use super::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PAYLOAD_MAX, PING, PREFACE, PRIORITY,
     RST_STREAM, SETTINGS, WINDOW_UPDATE, begin, frame, get, indexed_literal, literal, post,
 };
+use super::renegotiation;
 use super::session::Session;
 
 /// One attack.
@@ -18,7 +19,7 @@ pub(super) struct Attack {
 }
 
 /// All of them, in the order of the table.
-pub(super) const ATTACKS: [Attack; 21] = [
+pub(super) const ATTACKS: [Attack; 23] = [
     of(
         "rapid-reset",
         "requests that are reset at once (CVE-2023-44487)",
@@ -78,6 +79,16 @@ pub(super) const ATTACKS: [Attack; 21] = [
         stopped,
     ),
     of(
+        "stopped-hits",
+        "2 000 responses of 16 KB from memory, of which nothing is read",
+        |it| {
+            let held = Held::open(it, CONNECTIONS, || {
+                requests(0, get, STORED_SMALL, END_STREAM)
+            });
+            held.hold(it, &[]);
+        },
+    ),
+    of(
         "stopped-fetches",
         "2 000 responses that are fetched, of which nothing is read",
         stopped_fetches,
@@ -105,6 +116,11 @@ pub(super) const ATTACKS: [Attack; 21] = [
             shots(it, &hello);
         },
     ),
+    of(
+        "renegotiation",
+        "renegotiations of TLS 1.2 that the client asks for (CVE-2011-1473)",
+        renegotiation::run,
+    ),
     of("tls-garbage", "records that are none of TLS", |it| {
         shots(it, &[0x16; PAYLOAD_MAX]);
     }),
@@ -130,6 +146,8 @@ const BURST: u32 = 50;
 /// A response that is stored before the attack, and one that never is; both are larger than any
 /// window.
 pub(super) const STORED: &str = "/hit/large?size=4000000";
+/// One that is answered at once.
+pub(super) const STORED_SMALL: &str = "/hit/small?size=16000";
 const FETCHED: &str = "/large?size=20000000&store=no";
 
 const fn of(name: &'static str, what: &'static str, run: fn(&mut Attacker)) -> Attack {
@@ -392,7 +410,7 @@ mod tests {
 
     #[test]
     fn paths_describe_their_responses() {
-        for (path, is_storable) in [(STORED, true), (FETCHED, false)] {
+        for (path, is_storable) in [(STORED, true), (STORED_SMALL, true), (FETCHED, false)] {
             let spec = ResponseSpec::parse(path).expect("a response");
             assert_eq!(spec.is_storable, is_storable, "{path}");
         }

@@ -1,5 +1,6 @@
 //! Frames of HTTP/2 (RFC 9113 §4), and fields in HPACK (RFC 7541).
 
+use crate::client::get::HOST;
 pub(super) use crate::client::http2::frame;
 use crate::client::http2::length;
 
@@ -40,7 +41,7 @@ fn request(method: u8, path: &str) -> Vec<u8> {
     let mut block = vec![0x80 | method, 0x86, 0x04];
     text(path, &mut block);
     block.push(0x01);
-    text("a.test", &mut block);
+    text(HOST, &mut block);
     block
 }
 

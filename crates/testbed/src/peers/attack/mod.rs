@@ -14,6 +14,7 @@ mod attacker;
 mod attacks;
 mod frames;
 mod others;
+mod renegotiation;
 mod role;
 mod rounds;
 mod session;

@@ -1,7 +1,7 @@
 //! One attack after the other, each on a weir of its own.
 
 use super::attacker::Report;
-use super::attacks::{ATTACKS, Attack, STORED};
+use super::attacks::{ATTACKS, Attack, STORED, STORED_SMALL};
 use super::others::{Others, PATH};
 use super::role::ROLE;
 use super::{Record, Run, tls};
@@ -99,22 +99,23 @@ impl Bench {
         let port = take_port()?;
         words.set("TLS_PORT", port);
         let server = Server::start(&super::CONTENDERS[0], &directory, &words, &place, PATH)?;
-        let tls = SocketAddr::from((place.host, port));
-        let stored = get::get_once(server.address(), STORED);
-        let stored = stored.during("have a large response stored")?;
-        if stored.status != 200 {
-            let status = stored.status;
-            return Err(Failure::Outside(format!(
-                "a large response has status {status}"
-            )));
+        for path in [STORED, STORED_SMALL] {
+            let stored = get::get_once(server.address(), path);
+            let stored = stored.during("have a response stored")?;
+            if stored.status != 200 {
+                let status = stored.status;
+                return Err(Failure::Outside(format!("{path} has status {status}")));
+            }
         }
+        let by_tls = SocketAddr::from((place.host, port));
+        tls::handshake(by_tls)?;
         let mut others = Others::connect(server.address())?;
         let length = Duration::from_secs(u64::from(self.seconds));
         let used = || server.cpu_time().sum_us();
         let (begun, first_us) = (Instant::now(), used());
         let others_before = others.run(self.cores.load, || begun.elapsed() < length)?;
         let (before_us, before_kib) = (used() - first_us, server.memory().rss_kib);
-        let attacker = self.attacker(attack, (server.address(), tls))?;
+        let attacker = self.attacker(attack, (server.address(), by_tls))?;
         let is_over = AtomicBool::new(false);
         let [peak_kib, middle_kib, end_kib] = [0; 3].map(|_| AtomicU64::new(before_kib));
         let first_us = used();

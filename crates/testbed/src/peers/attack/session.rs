@@ -82,6 +82,28 @@ impl Session {
         0
     }
 
+    /// Sends all of these bytes, and drops nothing of what comes.
+    pub(super) fn send_whole(&mut self, attacker: &mut Attacker, mut bytes: &[u8]) {
+        while self.is_open && attacker.goes_on() && !bytes.is_empty() {
+            let sent = self.send_unread(attacker, bytes);
+            bytes = &bytes[sent..];
+        }
+    }
+
+    /// What has come, if something has: so many bytes.
+    pub(super) fn receive(&mut self, attacker: &mut Attacker, buffer: &mut [u8]) -> Option<usize> {
+        match self.stream.read(buffer) {
+            Ok(0) => self.end(attacker),
+            Ok(count) => {
+                attacker.report.received_bytes += count as u64;
+                return Some(count);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => self.end(attacker),
+        }
+        None
+    }
+
     /// Drops what has come; whether the connection is open.
     pub(super) fn drain(&mut self, attacker: &mut Attacker) -> bool {
         let mut buffer = [0; 16 * 1024];

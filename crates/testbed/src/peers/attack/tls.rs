@@ -1,7 +1,7 @@
-//! The first message of a client of TLS.
+//! What clients of TLS send, by `openssl s_client`.
 
 use std::io::Read as _;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use xtask::failure::{During, Failure};
@@ -38,4 +38,24 @@ pub(super) fn client_hello() -> Result<Vec<u8>, Failure> {
     let ended = openssl.wait().during("wait for openssl");
     let hello = hello.during("read what openssl sends")?;
     ended.map(|_| hello)
+}
+
+/// Makes a handshake with the listener at `address`, and ends the connection: what weir needs once
+/// for TLS is no growth of its memory by an attack.
+///
+/// # Errors
+/// `openssl` does not run, or says that there was none.
+pub(super) fn handshake(address: SocketAddr) -> Result<(), Failure> {
+    let ended = Command::new("openssl")
+        .args(["s_client", "-servername", "localhost"])
+        .args(["-connect", &address.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .during("run openssl")?;
+    match ended.success() {
+        true => Ok(()),
+        false => Err(Failure::Outside("a handshake has failed".to_owned())),
+    }
 }
