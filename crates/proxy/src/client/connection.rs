@@ -15,6 +15,7 @@ use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use crate::log::served::{self, UnsentResponses};
 use crate::request::answer::{Answer, AnswerReason};
+use crate::send::heads::INLINE_BYTES_MAX;
 
 use crate::settings::Settings;
 use crate::worker::core::Worker;
@@ -344,6 +345,7 @@ impl ClientConnection {
                 node: None,
                 user: None,
                 peer_seal: None,
+                copied_bytes_max: INLINE_BYTES_MAX,
             };
             match fast::take(&receiver, input, &mut out, &mut served) {
                 InputResult::Answered { consumed } => {

@@ -106,6 +106,8 @@ pub(crate) struct Receiver<'a> {
     pub(crate) user: Option<&'a Arc<str>>,
     /// What a response at once ends with for another node of the cluster; `None` for a client.
     pub(crate) peer_seal: Option<&'a PeerSeal>,
+    /// Content of a stored response that is copied for an answer at once, bytes.
+    pub(crate) copied_bytes_max: u64,
 }
 
 impl Receiver<'_> {
@@ -313,7 +315,7 @@ fn take_head(
         serving,
         refresh: None,
     } = &plan
-        && is_served_at_once(&request, response)
+        && is_served_at_once(receiver, &request, response)
     {
         let head = (head, at..at + consumed);
         serve(
@@ -450,6 +452,7 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
         node: None,
         user: None,
         peer_seal: None,
+        copied_bytes_max: heads::INLINE_BYTES_MAX,
     };
     let changed = match module_calls::request_received(Some(stream), exchange).await {
         Received::Unchanged => None,
@@ -533,9 +536,13 @@ pub(crate) fn begin(
 
 /// A response in memory that is copied behind its head, for a request without content that must be
 /// read first.
-pub(super) fn is_served_at_once(request: &ReceivedRequest<'_>, response: &StoredResponse) -> bool {
+pub(super) fn is_served_at_once(
+    receiver: &Receiver<'_>,
+    request: &ReceivedRequest<'_>,
+    response: &StoredResponse,
+) -> bool {
     let body = &response.body;
-    request.is_shareable() && body.len() <= heads::INLINE_BYTES_MAX && body.is_in_memory()
+    request.is_shareable() && body.len() <= receiver.copied_bytes_max && body.is_in_memory()
 }
 
 /// Steps the transaction to its first decision. Part of the way of every hit: a call and what it

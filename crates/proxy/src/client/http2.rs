@@ -13,6 +13,7 @@ use crate::exchange::run;
 use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ForPeers, HttpVersions, ListenerFacts};
 use crate::log::served::{self, ServedRequest};
+use crate::send::heads::INLINE_BYTES_MAX;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use pin_project_lite::pin_project;
@@ -44,6 +45,10 @@ const STREAMS_MAX: u32 = 100;
 
 /// Bytes of a decoded head, with 32 for each field (RFC 9113 §6.5.2).
 const HEAD_BYTES_MAX: u32 = 64 * 1024;
+
+/// Copies of stored responses that wait for the windows of one connection, bytes; further ones are
+/// not copied before they can be sent.
+const COPIED_BYTES_MAX: usize = 64 * 1024;
 
 /// Once a connection is to end and has no request under way, the client has this long to take what
 /// was sent, and to close it.
@@ -84,6 +89,8 @@ struct StreamClient {
     next_hops: Cell<DistinctPeers>,
     /// Where requests were sent, by route, once a route looks at that.
     hops: RefCell<Option<Rc<RefCell<ConnectionHops>>>>,
+    /// Responses that were made at once, and wait for their windows.
+    copied_bytes: Cell<usize>,
 }
 
 /// Finds out whether a connection in clear that HTTP/2 may be spoken on does so: its first bytes
@@ -195,6 +202,7 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
             peer: accepted.peer,
             next_hops: Cell::default(),
             hops: RefCell::default(),
+            copied_bytes: Cell::new(0),
         }),
     };
     async move {
@@ -280,7 +288,10 @@ impl Http2Client {
                             self.rest();
                         }
                     }
-                    Poll::Pending => self.spawn(place, shared.send(sending)),
+                    Poll::Pending => {
+                        let copied = CopiedBytes::begin(&shared, sending.answer.text().len());
+                        self.spawn(place, shared.send(sending, copied));
+                    }
                 }
             }
             Taken::Login(waiting, request) => {
@@ -475,6 +486,30 @@ struct Sending {
     served: Vec<ServedRequest>,
 }
 
+/// A response that was made at once and is not sent yet, which counts for its connection until this
+/// is dropped.
+struct CopiedBytes {
+    client: Rc<StreamClient>,
+    bytes: usize,
+}
+
+impl CopiedBytes {
+    fn begin(client: &Rc<StreamClient>, bytes: usize) -> Self {
+        client.copied_bytes.set(client.copied_bytes.get() + bytes);
+        Self {
+            client: Rc::clone(client),
+            bytes,
+        }
+    }
+}
+
+impl Drop for CopiedBytes {
+    fn drop(&mut self) {
+        let all = &self.client.copied_bytes;
+        all.set(all.get() - self.bytes);
+    }
+}
+
 impl Sending {
     fn new(answered: Answered, stream: Http2Stream) -> Self {
         Self {
@@ -506,6 +541,11 @@ impl StreamClient {
             node: None,
             user: None,
             peer_seal: None,
+            copied_bytes_max: match self.copied_bytes.get() < COPIED_BYTES_MAX {
+                true => INLINE_BYTES_MAX,
+                // as a larger one: it stays in the store, and is sent from there
+                false => 0,
+            },
         };
         let (mut out, mut served) = (Vec::new(), Vec::new());
         let input = Input {
@@ -539,7 +579,8 @@ impl StreamClient {
                 Taken::Login(further, again) => (waiting, request) = (further, again),
                 Taken::Answered(answered) => {
                     let sending = Sending::new(answered, stream);
-                    return self.send(sending).await;
+                    let copied = CopiedBytes::begin(&self, sending.answer.text().len());
+                    return self.send(sending, copied).await;
                 }
                 Taken::Exchange(exchange) => {
                     return Box::pin(self.exchange(exchange, stream)).await;
@@ -565,7 +606,7 @@ impl StreamClient {
     }
 
     /// Sends what is left of a response that was made at once.
-    async fn send(self: Rc<Self>, mut sending: Sending) {
+    async fn send(self: Rc<Self>, mut sending: Sending, _copied: CopiedBytes) {
         let silence = sending.request.settings.config.limits.client_silence;
         let silence = silence.as_duration();
         let mut deadline = Deadline::new(silence);

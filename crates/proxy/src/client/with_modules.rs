@@ -216,7 +216,7 @@ impl<'a> ModuleRequest<'a> {
             serving,
             refresh: None,
         } = &plan
-            && fast::is_served_at_once(request, response)
+            && fast::is_served_at_once(self.receiver, request, response)
         {
             let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
             let made = MadeResponse {

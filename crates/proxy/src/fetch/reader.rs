@@ -165,7 +165,10 @@ impl Reader<'_, '_> {
             if !self.holds_head {
                 match self.poll_flush(cx) {
                     Poll::Pending => {
-                        self.piece.give_back();
+                        // by a rate it goes on in small steps, each of which would copy it again
+                        if !self.exchange.is_rate_limited {
+                            self.piece.give_back();
+                        }
                         return self.poll_silent(cx);
                     }
                     Poll::Ready(false) => return Poll::Ready(ReadEnd::ClientLeft),

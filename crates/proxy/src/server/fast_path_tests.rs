@@ -6,6 +6,7 @@ use crate::config::Module as ModuleTable;
 use crate::exchange::state::Plan;
 use crate::log::client::ClientFacts;
 use crate::modules::loaded::LoadedModules;
+use crate::send::heads::INLINE_BYTES_MAX;
 use crate::settings::Settings;
 use crate::settings::hooks::{Hook, HookFuture, Hooks};
 use std::rc::Rc;
@@ -49,6 +50,7 @@ fn left_under(connection: &Connection, settings: Settings) -> Option<(Phases, Pl
         node: None,
         user: None,
         peer_seal: None,
+        copied_bytes_max: INLINE_BYTES_MAX,
     };
     let origin = connection.origin;
     let text = format!("GET http://{origin}/stored HTTP/1.1\r\nHost: {origin}\r\n\r\n");

@@ -8,6 +8,7 @@ use crate::config::{AdminAddress, Config, LogTarget, Mode};
 use crate::exchange::run;
 use crate::host::module_host;
 use crate::log::client::{ClientFacts, ForPeers, HttpVersions, ListenerFacts};
+use crate::send::heads::INLINE_BYTES_MAX;
 use crate::server::run::share;
 use crate::worker::core::Worker;
 use std::cell::Cell;
@@ -89,6 +90,7 @@ impl Connection {
             node: None,
             user: None,
             peer_seal: None,
+            copied_bytes_max: INLINE_BYTES_MAX,
         };
         let Ok(exchange) = fast::begin(&receiver, &head) else {
             panic!("the request is refused");

@@ -315,7 +315,7 @@ impl<'a> RuledRequest<'a> {
             serving,
             refresh: None,
         } = &plan
-            && super::is_served_at_once(request, response)
+            && super::is_served_at_once(self.receiver, request, response)
             && !self
                 .receiver
                 .settings

@@ -7,6 +7,7 @@ use crate::config::Mode;
 use crate::exchange::state::RequestState;
 use crate::host::own_request::{end_to_end, whole_target};
 use crate::log::client::{ClientFacts, ForPeers, HttpVersions, ListenerFacts};
+use crate::send::heads::INLINE_BYTES_MAX;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -129,6 +130,7 @@ pub(super) fn receive<T>(
         node: None,
         user: None,
         peer_seal: None,
+        copied_bytes_max: INLINE_BYTES_MAX,
     };
     let head = RequestHead {
         method: request.method,

@@ -1,5 +1,6 @@
 //! What one connection may take.
 
+use super::super::attacks::resident_bytes;
 use super::Clear;
 use super::frames::{
     DATA, END_STREAM, ENHANCE_YOUR_CALM, Frames, HEADERS, INITIAL_WINDOW_SIZE, PROTOCOL_ERROR,
@@ -76,6 +77,40 @@ fn requests_of_all_connections_are_bounded_beside_one_of_each() {
             _ => {}
         }
     }
+}
+
+#[test]
+fn stored_responses_that_are_not_read_are_not_copied() {
+    const CONNECTIONS: u64 = 10;
+    const STREAMS: u32 = 100;
+    const CONTENT: usize = 16_000;
+    let clear = Clear::with(|config| config.set("workers", "1"));
+    clear.nginx.file("stored/small", &content(3, CONTENT));
+    let url = clear.weir.url("/stored/small");
+    Clear::curl().fetch(&url).reply().expect(200);
+    let before = resident_bytes(clear.weir.id());
+    let authority = clear.weir.address().to_string();
+    let clients: Vec<Frames> = (0..CONNECTIONS)
+        .map(|_| {
+            let settings = [(INITIAL_WINDOW_SIZE, 0)];
+            let mut client = Frames::with_settings(clear.weir.address(), &settings);
+            for number in 0..STREAMS {
+                let path = (":path", "/stored/small");
+                let head = [(":method", "GET"), (":scheme", "http"), path];
+                let fields = [&head[..], &[(":authority", &authority)]].concat();
+                client.request(2 * number + 1, &fields);
+            }
+            for _ in 0..STREAMS {
+                assert_eq!(client.until(HEADERS).kind, HEADERS);
+            }
+            client
+        })
+        .collect();
+    let grown = resident_bytes(clear.weir.id()).saturating_sub(before);
+    let copied = CONNECTIONS * u64::from(STREAMS) * CONTENT as u64;
+    assert!(grown < copied * 2 / 3, "{grown} of {copied}");
+    drop(clients);
+    clear.expect_others_are_served();
 }
 
 #[test]
