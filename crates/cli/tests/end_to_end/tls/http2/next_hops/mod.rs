@@ -1,6 +1,7 @@
 //! HTTP/2 toward next hops: nginx, over TLS and in clear, and servers that send their own frames.
 
 mod hostile;
+mod places;
 mod refused;
 mod transfers;
 
