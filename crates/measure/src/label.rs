@@ -479,6 +479,8 @@ labels! {
         GoAway = "goaway",
         /// The next hop has closed or broken it.
         Closed = "closed",
+        /// It had sent nothing for long while a request waited for its head.
+        Silent = "silent",
         /// The next hop does not speak HTTP/2.
         Foreign = "foreign",
         /// The next hop has broken the protocol.

@@ -227,6 +227,12 @@ impl MultiplexedHop {
         }
     }
 
+    /// Whether that is so, or one was silent for long while a request waited.
+    #[must_use]
+    pub fn is_going(&self, id: ConnectionId) -> bool {
+        self.connections.get(&id).is_none_or(|it| it.is_going)
+    }
+
     /// The window to give the streams of a connection, of which one needs as many bytes and the
     /// others no more. It grows by a quarter or more, and becomes smaller by as much where no
     /// request is under way; `None`: not now.
@@ -426,6 +432,7 @@ mod tests {
             hop.stream_begins(id);
             hop.stream_ends(Tick(ended), id, Tick(began), answered);
             assert_eq!(hop.room(id), expected, "{began} {ended} {answered}");
+            assert_eq!(hop.is_going(id), expected == 0);
         }
     }
 }

@@ -99,9 +99,10 @@ impl Driver {
             if stays.is_pending() {
                 return Poll::Pending;
             }
-            let end = match connection.is_closing() {
-                true => NextHopHttp2End::Dropped,
-                false => NextHopHttp2End::Idle,
+            let end = match (connection.is_closing(), table.is_going(&connection)) {
+                (true, _) => NextHopHttp2End::Dropped,
+                (false, true) => NextHopHttp2End::Silent,
+                (false, false) => NextHopHttp2End::Idle,
             };
             self.close(end);
         }
@@ -150,6 +151,10 @@ impl Driver {
             let idle = self
                 .idle
                 .get_or_insert_with(|| Box::pin(sleep_until(until)));
+            if until < idle.deadline() {
+                // another connection has room for what this one was kept for
+                idle.as_mut().reset(until);
+            }
             if idle.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }

@@ -251,7 +251,20 @@ impl Table {
         self.change(&connection.hop, |hop| {
             hop.streams.stream_ends(now, connection.id, began, answered);
             hop.wake();
+            // one that is idle may not be needed any more, now that this one has room
+            let others = hop
+                .connections
+                .iter()
+                .filter(|(id, _)| **id != connection.id);
+            others.for_each(|(_, other)| other.shared.wake_driver());
         });
+    }
+
+    /// Whether a connection gets no further requests.
+    pub(super) fn is_going(&self, connection: &Connection) -> bool {
+        let hops = self.hops.borrow();
+        let hop = hops.get(&connection.hop);
+        hop.is_none_or(|hop| hop.streams.is_going(connection.id))
     }
 
     /// Something was received on a connection.
