@@ -6,6 +6,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, SignatureAlgorithm, SignatureScheme};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What a listener has to show its clients.
@@ -141,6 +142,8 @@ fn has_suite(algorithm: SignatureAlgorithm, suites: &[CipherSuite]) -> bool {
 pub(in crate::tls) struct ConnectionCertificate {
     certificates: Arc<Certificates>,
     chosen: OnceLock<(Option<Box<str>>, usize)>,
+    /// There is none for the client: `rustls` has no error of its own for that.
+    is_lacking: AtomicBool,
 }
 
 impl ConnectionCertificate {
@@ -148,6 +151,7 @@ impl ConnectionCertificate {
         Self {
             certificates,
             chosen: OnceLock::new(),
+            is_lacking: AtomicBool::new(false),
         }
     }
 
@@ -162,13 +166,16 @@ impl ConnectionCertificate {
         let (name, place) = self.chosen.get()?;
         Some((name.as_deref(), &self.certificates.all[*place]))
     }
-}
 
-impl ResolvesServerCert for ConnectionCertificate {
-    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+    /// Whether there is no certificate for the client.
+    pub(super) fn is_lacking(&self) -> bool {
+        self.is_lacking.load(Ordering::Relaxed)
+    }
+
+    fn certificate_for(&self, hello: &ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().map(str::to_ascii_lowercase);
         let certificates = &self.certificates;
-        if is_validation(&hello) {
+        if is_validation(hello) {
             return certificates.validations.of(name.as_deref()?);
         }
         let place = certificates.choose(
@@ -179,6 +186,15 @@ impl ResolvesServerCert for ConnectionCertificate {
         // called again after a HelloRetryRequest, whose client says the same
         let _ = self.chosen.set((name.map(Into::into), place));
         Some(Arc::clone(certificates.all[place].certified_key()))
+    }
+}
+
+impl ResolvesServerCert for ConnectionCertificate {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let certificate = self.certificate_for(&hello);
+        self.is_lacking
+            .store(certificate.is_none(), Ordering::Relaxed);
+        certificate
     }
 }
 

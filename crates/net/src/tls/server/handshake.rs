@@ -93,7 +93,7 @@ impl Handshakes {
                 return Poll::Ready(Err(TlsHandshakeEnd::Displaced));
             }
             let done = stream.poll_handshake(cx, (&mut read, CLIENT_BYTES_MAX));
-            done.map(|done| done.map_err(|stop| end_of(&stop)))
+            done.map(|done| done.map_err(|stop| end_of(&stop, certificate.is_lacking())))
         });
         let done = timeout(rules.time, handshake).await;
         drop(place);
@@ -167,17 +167,30 @@ impl Drop for PlaceGuard<'_> {
     }
 }
 
-fn end_of(stop: &HandshakeStop) -> TlsHandshakeEnd {
+/// `is_lacking`: there is no certificate for the client.
+fn end_of(stop: &HandshakeStop, is_lacking: bool) -> TlsHandshakeEnd {
     use rustls::Error;
     match stop {
         HandshakeStop::Disconnected => TlsHandshakeEnd::Disconnected,
         HandshakeStop::TooLarge => TlsHandshakeEnd::TooLarge,
         HandshakeStop::Http => TlsHandshakeEnd::Http,
+        HandshakeStop::Failed(_) if is_lacking => TlsHandshakeEnd::NoCertificate,
         HandshakeStop::Failed(Error::AlertReceived(_)) => TlsHandshakeEnd::Alert,
         HandshakeStop::Failed(Error::PeerIncompatible(_) | Error::NoApplicationProtocol) => {
             TlsHandshakeEnd::Incompatible
         }
-        HandshakeStop::Failed(Error::General(_)) => TlsHandshakeEnd::NoCertificate,
         HandshakeStop::Failed(_) => TlsHandshakeEnd::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_without_a_kind_is_no_lack_of_a_certificate() {
+        let stop = HandshakeStop::Failed(rustls::Error::General("something else".into()));
+        assert_eq!(end_of(&stop, false), TlsHandshakeEnd::Failed);
+        assert_eq!(end_of(&stop, true), TlsHandshakeEnd::NoCertificate);
     }
 }
