@@ -2,12 +2,13 @@
 //! names can be used.
 
 use crate::admin::Token;
-use crate::config::{Config, Invalid, Link, MembersSource, TokenFile};
+use crate::config::{Config, Invalid, Link, MembersSource, TokenFile, acme_orders};
 use crate::server::advice;
 use crate::server::disk_tier::{default_disk_path, own_bytes};
 use crate::server::history_place;
 use crate::server::run::{read_client_logins, read_login, worker_count};
 use crate::server::secret_file::SecretFile;
+use crate::settings::acme;
 use crate::worker::links::{NO_PLACE, place_hint};
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
@@ -274,7 +275,7 @@ pub fn newcomer_max_bytes(config: &Config) -> u64 {
 }
 
 /// Tries the files and directories that `config` names as a start would: directories for stored
-/// responses, the access log, the token. What had to be made for that is removed again.
+/// responses and certificates, the access log, the token. What had to be made for that is removed again.
 #[must_use]
 pub fn try_places(config: &Config) -> Vec<Unusable> {
     let mut all = Vec::new();
@@ -292,6 +293,12 @@ pub fn try_places(config: &Config) -> Vec<Unusable> {
             let tried = try_directory(&directory.path);
             add(what, &directory.path, "`disk.directories`", tried);
         }
+    }
+    if !acme_orders(&config.listeners).is_empty() {
+        let storage = acme::storage(config);
+        let path = storage.folder();
+        let what = format!("the folder `{}` for certificates", path.display());
+        add(what, path, "`acme.folder`", try_directory(path));
     }
     if let Some(path) = config.log.access.path() {
         add(

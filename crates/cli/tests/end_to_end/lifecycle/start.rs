@@ -192,6 +192,36 @@ fn check_reports_each_unusable_directory_and_log_and_creates_neither() {
     }
 }
 
+#[test]
+fn check_reports_a_folder_for_certificates_that_cannot_be_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("acme");
+    let config = |place: &str| {
+        Config::gateway(&["http://127.0.0.1:1"])
+            .without_listeners()
+            .listener("127.0.0.1:0", "gateway")
+            .of_listener("tls = { certificates = [{ acme = [\"a.test\"] }] }")
+            .set("acme.terms_agreed", "true")
+            .set("acme.challenge", "\"tls-alpn-01\"")
+            .set("acme.folder", &format!("{place:?}"))
+    };
+    let good = config(place.to_str().expect("text"));
+    let good = command(&["check"], &good, folder.path());
+    let stderr = String::from_utf8_lossy(&good.stderr);
+    assert_eq!(good.status.code(), Some(0), "{stderr}");
+    assert!(!place.exists());
+    let bad = command(&["check"], &config("/proc/nope/acme"), folder.path());
+    let stderr = String::from_utf8_lossy(&bad.stderr);
+    assert_eq!(bad.status.code(), Some(3), "{stderr}");
+    for part in [
+        "the folder `/proc/nope/acme/",
+        "` for certificates: ",
+        "`acme.folder`",
+    ] {
+        assert!(stderr.contains(part), "no `{part}` in {stderr}");
+    }
+}
+
 /// Starts a proxy that may have so many files open; its address if it comes up, and what it said.
 fn with_open_files(limit: u32, folder: &Path, url: &str) -> Result<String, String> {
     let mut child = Command::new("sh")
