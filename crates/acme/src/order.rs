@@ -125,6 +125,8 @@ impl Authority<'_> {
         old: Option<&Certificate>,
         now_s: u64,
     ) -> Result<Certificate, OrderFailure> {
+        // a certificate that cannot be kept counts for the limits of the authority all the same
+        self.storage.open().map_err(|error| not_kept(&error))?;
         let account = self.account().await?;
         let mut order = match self.begin(&account, names, old).await {
             Err(failure) if failure.is_not_replaced => self.begin(&account, names, None).await?,

@@ -125,6 +125,12 @@ impl Pebble {
         self.manage("/set-renewal-info/", ["--data-binary", &json]);
     }
 
+    /// Certificates that it has issued since it was started.
+    pub(crate) fn issued_count(&self) -> usize {
+        let log = std::fs::read_to_string(self.folder.path().join("log")).expect("a file");
+        log.matches("Issued certificate serial").count()
+    }
+
     fn manage<const N: usize>(&self, path: &str, arguments: [&str; N]) -> String {
         let chain = self.issued.chain.to_string_lossy();
         let curl = Curl::direct().args(["--cacert", &chain]).args(arguments);

@@ -343,6 +343,34 @@ fn authority_that_demands_to_be_left_alone_is() {
 }
 
 #[test]
+fn nothing_is_asked_of_the_authority_while_a_certificate_could_not_be_kept() {
+    let mut setting = Setting::new(0);
+    let mut weir = Weir::serve(&setting.by_http(&[&["a.weir.test"]]));
+    orders(&weir, "issued", 1);
+    let more = setting.by_http(&[&["a.weir.test"], &["b.weir.test"]]);
+    weir.rewrite(&more.text());
+    // an authority that is not there keeps the order from success until the folder is unusable
+    let blocked = ["probe.new", "b.weir.test.pem.new"].map(|name| setting.file(name));
+    setting.pebble.kill();
+    weir.ask("POST", "/reload").expect(200);
+    orders(&weir, "unreachable", 1);
+    // as where it is full: files are read and none is written
+    for path in &blocked {
+        std::fs::create_dir(path).expect("a folder");
+    }
+    setting.pebble.launch(0);
+    weir.wait_for("(storage; failure");
+    orders(&weir, "storage", 2);
+    assert_eq!(setting.pebble.issued_count(), 0);
+    for path in &blocked {
+        std::fs::remove_dir(path).expect("a folder");
+    }
+    weir.ask("POST", "/reload").expect(200);
+    orders(&weir, "issued", 2);
+    assert_eq!(setting.pebble.issued_count(), 1);
+}
+
+#[test]
 fn request_for_a_token_that_is_pending_reaches_no_origin() {
     let mut setting = Setting::new(0);
     // an authority that finds the name at a relay sees what is answered there
