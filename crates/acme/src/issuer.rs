@@ -161,11 +161,13 @@ impl Run {
         changes: &mut watch::Receiver<Arc<AcmeSettings>>,
     ) {
         let pending = Arc::clone(&self.means.pending);
+        let say = Arc::clone(&self.means.say);
         let authority = Authority {
             settings,
             client,
             storage,
             pending: &pending,
+            say: &*say,
         };
         while !changes.has_changed().unwrap_or(true) {
             let now = self.means.clock.now();

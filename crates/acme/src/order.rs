@@ -97,6 +97,8 @@ pub(crate) struct Authority<'a> {
     pub(crate) client: &'a AuthorityClient,
     pub(crate) storage: &'a Storage,
     pub(crate) pending: &'a PendingChallenges,
+    /// Writes a line for the operator.
+    pub(crate) say: &'a (dyn Fn(&str) + Send + Sync),
 }
 
 impl Authority<'_> {
@@ -161,14 +163,8 @@ impl Authority<'_> {
     async fn account(&self) -> Result<Account, OrderFailure> {
         let builder = || Account::builder_with_http(self.client.boxed());
         let contact = &self.settings.contact;
-        let kept = self.storage.account().map_err(|error| not_kept(&error))?;
-        let kept = kept.and_then(|text| serde_json::from_slice::<Value>(&text).ok());
-        let credentials = kept.as_ref().and_then(|kept| {
-            let credentials = kept.get("credentials")?.clone();
-            serde_json::from_value::<AccountCredentials>(credentials).ok()
-        });
         let urls: Vec<&str> = contact.iter().map(String::as_str).collect();
-        if let (Some(mut kept), Some(credentials)) = (kept, credentials) {
+        if let Some((mut kept, credentials)) = self.kept_account()? {
             let account = builder().from_credentials(credentials).await?;
             if kept["contact"] != json!(contact) {
                 account.update_contacts(&urls).await?;
@@ -187,6 +183,29 @@ impl Authority<'_> {
         let credentials = serde_json::to_value(&credentials).map_err(Error::from)?;
         self.keep_account(&json!({ "contact": contact, "credentials": credentials }))?;
         Ok(account)
+    }
+
+    /// The account in the storage, and what it is used with. A file that says neither is set aside:
+    /// it may have the key of an account that is still good.
+    fn kept_account(&self) -> Result<Option<(Value, AccountCredentials)>, OrderFailure> {
+        let text = self.storage.account().map_err(|error| not_kept(&error))?;
+        let Some(text) = text else {
+            return Ok(None);
+        };
+        match parsed_account(&text) {
+            Ok(kept) => Ok(Some(kept)),
+            Err(error) => {
+                let aside = self.storage.set_account_aside();
+                let aside = aside.map_err(|error| not_kept(&error))?;
+                (self.say)(&format!(
+                    "ACME: the account in `{}` cannot be read: {error}; a new one is made, and the \
+                     file is now `{}`",
+                    self.storage.account_path().display(),
+                    aside.display()
+                ));
+                Ok(None)
+            }
+        }
     }
 
     fn keep_account(&self, account: &Value) -> Result<(), OrderFailure> {
@@ -348,6 +367,17 @@ impl Drop for ShownCertificate<'_> {
     fn drop(&mut self) {
         self.pending.validations().remove(&self.name);
     }
+}
+
+/// The text of the storage, and what is in it; that has a key, and is not said in an error.
+fn parsed_account(text: &[u8]) -> Result<(Value, AccountCredentials), String> {
+    let at =
+        |error: &serde_json::Error| format!("line {}, column {}", error.line(), error.column());
+    let kept: Value =
+        serde_json::from_slice(text).map_err(|error| format!("it is no JSON ({})", at(&error)))?;
+    let credentials = serde_json::from_value(kept["credentials"].clone());
+    let credentials = credentials.map_err(|_| "it has no `credentials` of an account")?;
+    Ok((kept, credentials))
 }
 
 const POLL: RetryPolicy = RetryPolicy::new().timeout(POLL_LIMIT);

@@ -100,7 +100,7 @@ impl Storage {
     ///
     /// It cannot be read.
     pub fn account(&self) -> io::Result<Option<Vec<u8>>> {
-        match read(&self.folder.join(ACCOUNT)) {
+        match read(&self.account_path()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             text => text.map(Some),
         }
@@ -112,17 +112,25 @@ impl Storage {
     ///
     /// It cannot be written; the old one stays.
     pub fn put_account(&self, text: &[u8]) -> io::Result<()> {
-        write_whole(&self.folder.join(ACCOUNT), text)
+        write_whole(&self.account_path(), text)
     }
 
-    /// Sets the account aside, which the authority does not know.
+    /// Where the account is.
+    #[must_use]
+    pub fn account_path(&self) -> PathBuf {
+        self.folder.join(ACCOUNT)
+    }
+
+    /// Sets the account aside, which the authority does not know or which cannot be read; returns
+    /// where it is from then on.
     ///
     /// # Errors
     ///
     /// It cannot be renamed.
-    pub fn set_account_aside(&self) -> io::Result<()> {
-        let path = self.folder.join(ACCOUNT);
-        fs::rename(&path, self.folder.join(format!("{ACCOUNT}.unknown")))
+    pub fn set_account_aside(&self) -> io::Result<PathBuf> {
+        let aside = self.folder.join(format!("{ACCOUNT}.unknown"));
+        fs::rename(self.account_path(), &aside)?;
+        Ok(aside)
     }
 }
 

@@ -371,6 +371,27 @@ fn nothing_is_asked_of_the_authority_while_a_certificate_could_not_be_kept() {
 }
 
 #[test]
+fn account_that_cannot_be_read_is_set_aside_and_said() {
+    let setting = Setting::new(0);
+    let mut weir = Weir::serve(&setting.by_http(&[&["a.weir.test"]]));
+    orders(&weir, "issued", 1);
+    let account = setting.file("account.json");
+    let whole = std::fs::read_to_string(&account).expect("text");
+    let half = &whole[..whole.len() / 2];
+    std::fs::write(&account, half).expect("a file");
+    let more = setting.by_http(&[&["a.weir.test"], &["b.weir.test"]]);
+    weir.rewrite(&more.text());
+    weir.ask("POST", "/reload").expect(200);
+    let said = weir.wait_for("account.json` cannot be read: it is no JSON (line 1, column ");
+    assert!(said.contains("account.json.unknown`"), "{said}");
+    orders(&weir, "issued", 2);
+    let aside = std::fs::read_to_string(setting.file("account.json.unknown"));
+    assert_eq!(aside.expect("text"), half);
+    let new = std::fs::read_to_string(&account).expect("text");
+    assert!(new.len() > half.len() && new != whole, "a new account");
+}
+
+#[test]
 fn request_for_a_token_that_is_pending_reaches_no_origin() {
     let mut setting = Setting::new(0);
     // an authority that finds the name at a relay sees what is answered there
