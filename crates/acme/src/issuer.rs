@@ -279,6 +279,9 @@ impl Run {
         };
         let asked = timeout(ORDER_LIMIT, authority.suggestion(current)).await;
         let now = self.means.clock.now();
+        if let Some(demanded) = authority.client.take_demanded_ms() {
+            tracked.renewal.demanded(demanded, now);
+        }
         match asked {
             Ok(Ok(Some((window, after_ms)))) => {
                 tracked.renewal.suggested(Some(window), Some(after_ms), now);

@@ -139,8 +139,14 @@ impl Renewal {
         self.failures = self.failures.saturating_add(1);
         self.retry_at = Some(now.tick.plus_ms(wait));
         if let Some(demanded) = demanded_ms {
-            self.demanded = Some(now.tick.plus_ms(demanded.min(DEMANDED_MAX_MS)));
+            self.demanded(demanded, now);
         }
+    }
+
+    /// The authority demands to be left alone for so many milliseconds: it is neither asked nor
+    /// ordered from.
+    pub fn demanded(&mut self, ms: u64, now: Now) {
+        self.demanded = Some(now.tick.plus_ms(ms.min(DEMANDED_MAX_MS)));
     }
 
     /// The operator has changed something: what failed is tried again at once, unless the authority
@@ -188,7 +194,10 @@ impl Renewal {
         if is_due && waits_ms == 0 {
             return RenewalStep::Order;
         }
-        let ask_ms = self.ask_at.map(|at| at.ms_since(now.tick));
+        let ask_at = self
+            .ask_at
+            .map(|at| self.demanded.map_or(at, |it| it.max(at)));
+        let ask_ms = ask_at.map(|at| at.ms_since(now.tick));
         if ask_ms == Some(0) && !is_due {
             return RenewalStep::Ask;
         }
@@ -352,6 +361,22 @@ mod tests {
         assert_eq!(renewal.step(at(0, 10 * MINUTE_MS)), RenewalStep::Order);
         renewal.failed(at(0, 0), Some(u64::MAX), 0, MINUTE_MS);
         assert_eq!(renewal.step(at(0, DEMANDED_MAX_MS)), RenewalStep::Order);
+    }
+
+    #[test]
+    fn demand_in_answer_to_a_question_holds_for_questions_and_orders() {
+        let hour_ms = 60 * MINUTE_MS;
+        let mut renewal = Renewal::found(VALIDITY, at(0, 0), 0);
+        renewal.suggested(None, None, at(0, 0));
+        renewal.demanded(hour_ms, at(0, 0));
+        // an operator cannot shorten it
+        renewal.retry_now(at(0, 0));
+        for wall in [0, 89 * DAY] {
+            let before = renewal.step(at(wall, hour_ms - 1));
+            assert_eq!(before, RenewalStep::Wait(1), "day {}", wall / DAY);
+        }
+        assert_eq!(renewal.step(at(0, hour_ms)), RenewalStep::Ask);
+        assert_eq!(renewal.step(at(89 * DAY, hour_ms)), RenewalStep::Order);
     }
 
     #[test]

@@ -392,6 +392,65 @@ fn account_that_cannot_be_read_is_set_aside_and_said() {
 }
 
 #[test]
+fn demand_in_answer_to_a_question_for_a_suggestion_holds() {
+    let setting = Setting::new(0);
+    let mut weir = Weir::serve(&setting.by_http(&[&["a.weir.test"]]));
+    orders(&weir, "issued", 1);
+    let pem = std::fs::read(setting.file("a.weir.test.pem")).expect("a file");
+    weir.stop();
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = Issued::new(folder.path(), "own", &["127.0.0.1"], KeyKind::Ecdsa);
+    let log = folder.path().join("log");
+    let directory = format!(
+        "location /dir {{
+            access_log {};
+            add_header Retry-After 3600 always;
+            return 429;
+        }}",
+        log.display()
+    );
+    let authority = Nginx::start_tls(&own, &directory);
+    let place = format!("127.0.0.1-{}-dir", authority.address.port());
+    let place = setting.folder.path().join("acme").join(place);
+    std::fs::create_dir_all(&place).expect("a folder");
+    std::fs::write(place.join("a.weir.test.pem"), pem).expect("a file");
+    let config = |lists: &[&[&str]]| {
+        let url = format!("\"{}/dir\"", authority.https("127.0.0.1"));
+        let config = setting.by_http(lists).set("acme.directory", &url);
+        config.set("acme.ca", &format!("\"{}\"", own.chain.display()))
+    };
+    let asked = || {
+        std::fs::read_to_string(&log)
+            .unwrap_or_default()
+            .lines()
+            .count()
+    };
+    let mut weir = Weir::serve(&config(&[&["a.weir.test"]]));
+    let until = Instant::now() + PATIENCE;
+    while asked() == 0 {
+        assert!(
+            Instant::now() < until,
+            "no suggestion is asked for: {}",
+            weir.said()
+        );
+        std::thread::yield_now();
+    }
+    // each has one more ordered; after the first the suggestion would be asked for again
+    let lists: [&[&[&str]]; 2] = [
+        &[&["a.weir.test"], &["b.weir.test"]],
+        &[&["a.weir.test"], &["b.weir.test"], &["c.weir.test"]],
+    ];
+    for (count, lists) in (1..).zip(lists) {
+        weir.rewrite(&config(lists).text());
+        weir.ask("POST", "/reload").expect(200);
+        orders(&weir, "limited", count);
+    }
+    let said = weir.wait_for("next try in 60 min, as the authority demands");
+    assert!(said.contains("b.weir.test"), "{said}");
+    assert_eq!(asked(), 3, "{}", weir.said());
+}
+
+#[test]
 fn request_for_a_token_that_is_pending_reaches_no_origin() {
     let mut setting = Setting::new(0);
     // an authority that finds the name at a relay sees what is answered there
