@@ -147,7 +147,8 @@ impl Exchanger {
         let content = content.collect().await.map_err(unreachable)?.to_bytes();
         let request = Request::from_parts(parts, ());
         let (head, host, port) = written(&request, content.len())?;
-        let failed = |error: &dyn fmt::Display| unreachable(format_args!("{host}: {error}"));
+        let place = place(&host, port);
+        let failed = |error: &dyn fmt::Display| unreachable(format_args!("{place}: {error}"));
         let mut stream = self.connect(&host, port).await?;
         for bytes in [&head[..], &content] {
             stream
@@ -166,7 +167,8 @@ impl Exchanger {
 
     async fn connect(&self, host: &str, port: u16) -> Result<VerifiedStream, Unreachable> {
         let until = Instant::now() + CONNECT_LIMIT;
-        let failed = |error: &dyn fmt::Display| unreachable(format_args!("{host}: {error}"));
+        let place = place(host, port);
+        let failed = |error: &dyn fmt::Display| unreachable(format_args!("{place}: {error}"));
         let found = timeout(CONNECT_LIMIT, self.resolver.resolve(host)).await;
         let found = found.map_err(|_| failed(&"its name was not resolved in time"))?;
         let found = found.map_err(|error| failed(&error))?;
@@ -264,6 +266,14 @@ impl Exchanger {
         }
         let response = response.body(()).map_err(unreachable)?;
         Ok(Some((response, BodyReader::new(length, HEAD), consumed)))
+    }
+}
+
+/// A host with its port, as in a URL.
+fn place(host: &str, port: u16) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
     }
 }
 

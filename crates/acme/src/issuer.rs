@@ -249,12 +249,20 @@ impl Run {
                     }
                     None => "there is none".to_owned(),
                 };
+                let wait_s = tracked.renewal.order_at(now).0.saturating_sub(now.wall.0);
+                let sooner = match demanded {
+                    Some(_) => "as the authority demands",
+                    None => "or at `weir reload`",
+                };
                 let line = format!(
-                    "ACME: no certificate for {}: {} ({}; failure {}; {kept})",
+                    "ACME: no certificate for {}: {} ({}; failure {}; {kept}); next try in {}, \
+                     {sooner}{}",
                     listed(names),
                     failure.reason,
                     end.word(),
                     tracked.renewal.failures(),
+                    spoken(wait_s),
+                    advice(end),
                 );
                 (end, Some(failure.reason), line)
             }
@@ -335,6 +343,26 @@ fn date(at: Timestamp) -> String {
     let mut text = [0; 29];
     write_http_date(at, &mut text);
     String::from_utf8_lossy(&text).into_owned()
+}
+
+/// A time for a line of the log.
+fn spoken(seconds: i64) -> String {
+    match seconds {
+        ..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3600),
+    }
+}
+
+/// What an operator can do about an order that has ended so, behind the line that says so.
+const fn advice(end: AcmeOrderEnd) -> &'static str {
+    match end {
+        AcmeOrderEnd::Unreachable => {
+            "; see whether `acme.directory` is right and whether a firewall is in between"
+        }
+        AcmeOrderEnd::Storage => "; nothing is ordered until files can be written in `acme.folder`",
+        _ => "",
+    }
 }
 
 /// Names for a line of the log.
