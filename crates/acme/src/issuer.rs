@@ -224,13 +224,15 @@ impl Run {
                     .renewal
                     .issued(validity(&issued), now, draw(), retry_min_ms);
                 let end = date(validity(&issued).not_after);
+                tracked.current = Some(issued);
+                let used = match (self.means.installed)() {
+                    Ok(()) => "is used from now on".to_owned(),
+                    Err(error) => format!("is kept, but not used by each listener yet: {error}"),
+                };
                 let line = format!(
-                    "ACME: a certificate for {} was issued, and is used from now on; it is valid \
-                     until {end}",
+                    "ACME: a certificate for {} was issued, valid until {end}, and {used}",
                     listed(names)
                 );
-                tracked.current = Some(issued);
-                (self.means.installed)();
                 (AcmeOrderEnd::Issued, None, line)
             }
             Err(failure) => {
@@ -436,7 +438,7 @@ mod tests {
                 counters,
                 pending: Arc::default(),
                 say: Arc::new(move |line| said.send(line.to_owned()).expect("the test listens")),
-                installed: Box::new(|| {}),
+                installed: Box::new(|| Ok(())),
             },
             tracked: BTreeMap::new(),
             reports: Arc::default(),

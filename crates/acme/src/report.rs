@@ -20,8 +20,9 @@ pub struct Means {
     pub pending: Arc<PendingChallenges>,
     /// Writes a line for the operator.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,
-    /// Called when a certificate was replaced in the storage: it is to be used from then on.
-    pub installed: Box<dyn Fn() + Send>,
+    /// Called when a certificate was replaced in the storage: it is to be used from then on. An
+    /// error says why it is not.
+    pub installed: Box<dyn Fn() -> Result<(), String> + Send>,
 }
 
 impl fmt::Debug for Means {

@@ -44,6 +44,14 @@ struct Offered {
     configured: Vec<usize>,
 }
 
+impl Offered {
+    /// The certificate with this place in the configuration, if there is one.
+    fn certificate(&self, place: usize) -> Option<&Certificate> {
+        let index = self.configured.iter().position(|it| *it == place)?;
+        self.server.certificates().get(index)
+    }
+}
+
 /// A certificate that a listener has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServedCertificate {
@@ -77,7 +85,12 @@ impl TlsServers {
         let servers = listeners.filter_map(|(index, listener)| {
             listener.tls.as_ref()?;
             let before = before.and_then(|before| before.of(listener.address));
-            let server = read_server(config, (index, listener), validations, before.as_deref());
+            let before = Before {
+                server: before.as_deref(),
+                kept: None,
+            };
+            let read = read_server(config, (index, listener), validations, before);
+            let server = read.and_then(|(server, unread)| unread.map_or(Ok(server), Err));
             Some(server.map(|offered| (listener.address, ArcSwap::from_pointee(offered))))
         });
         Ok(Self {
@@ -118,11 +131,13 @@ impl TlsServers {
         Some(places.map(|place| offered.configured[*place]).collect())
     }
 
-    /// Reads the certificates again of listeners some of which are ordered.
+    /// Reads the certificates that are ordered again. Those from files stay as they are, since an
+    /// operator may be writing them.
     ///
     /// # Errors
     ///
-    /// A file that cannot be used, and why: what the listener offers stays as it was.
+    /// The first one that cannot be used, and why: the one from before stays in its place. All
+    /// others are used.
     pub(crate) fn use_ordered(
         &self,
         config: &Config,
@@ -132,19 +147,28 @@ impl TlsServers {
             .replacing
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
+        let mut unusable = None;
         for (index, listener) in config.listeners.iter().enumerate() {
             let certificates = listener.tls.iter().flat_map(|tls| &tls.certificates);
             let mut sources = certificates.map(|certificate| certificate.source());
             let is_ordered = |source| matches!(source, Some(CertificateSource::Acme(_)));
             let server = self.servers.get(&listener.address);
             if let Some(server) = server.filter(|_| sources.any(is_ordered)) {
-                let before = Arc::clone(&server.load().server);
-                let listener = (index, listener);
-                let read = read_server(config, listener, validations, Some(&*before))?;
-                server.store(Arc::new(read));
+                let offered = server.load_full();
+                let before = Before {
+                    server: Some(&offered.server),
+                    kept: Some(&offered),
+                };
+                match read_server(config, (index, listener), validations, before) {
+                    Ok((read, unread)) => {
+                        server.store(Arc::new(read));
+                        unusable = unusable.or(unread);
+                    }
+                    Err(invalid) => unusable = unusable.or(Some(invalid)),
+                }
             }
         }
-        Ok(())
+        unusable.map_or(Ok(()), Err)
     }
 
     /// When each certificate ends.
@@ -242,12 +266,23 @@ fn now_s() -> u64 {
     now.map_or(0, |now| now.as_secs())
 }
 
+/// What a listener has offered before.
+#[derive(Clone, Copy)]
+struct Before<'a> {
+    /// Its keys of session tickets go on.
+    server: Option<&'a TlsServer>,
+    /// With this one, of the same configuration, files are not read again.
+    kept: Option<&'a Offered>,
+}
+
+/// What the listener with this index offers, and why one that is ordered could not be read in whose
+/// place that from before is used.
 fn read_server(
     config: &Config,
     (index, listener): (usize, &Listener),
     validations: &Arc<Validations>,
-    before: Option<&TlsServer>,
-) -> Result<Offered, Invalid> {
+    before: Before<'_>,
+) -> Result<(Offered, Option<Invalid>), Invalid> {
     let Some(tls) = &listener.tls else {
         return Err(Invalid::new(
             format!("listener[{index}].tls"),
@@ -255,14 +290,14 @@ fn read_server(
             "add the table",
         ));
     };
-    let (certificates, configured) = read_certificates(index, tls, &acme::storage(config))?;
+    let read = read_certificates(index, tls, &acme::storage(config), before.kept)?;
     let certificates = ServerCertificates {
         validations: Arc::clone(validations),
-        ..certificates
+        ..read.certificates
     };
     let protocols = &PROTOCOLS[usize::from(!listener.has_http2())..];
     let period = tls.ticket_rotation.as_duration();
-    let before = before.map(TlsServer::tickets);
+    let before = before.server.map(TlsServer::tickets);
     let tickets = match before.filter(|before| before.period() == period) {
         Some(before) => before.clone(),
         None => TicketKeys::new(period).map_err(|error| {
@@ -278,25 +313,49 @@ fn read_server(
         TlsVersion::Tls13 => VersionMin::Tls13,
     };
     let server = TlsServer::new(certificates, tickets, version_min, protocols);
-    Ok(Offered {
+    let offered = Offered {
         server: Arc::new(server),
-        configured,
-    })
+        configured: read.configured,
+    };
+    Ok((offered, read.unread))
 }
 
-/// The certificates of the listener with this index, and their places in the configuration. Of
-/// those that are ordered there may be none yet, and one that has expired is used until another is
-/// there.
+#[derive(Default)]
+struct ReadCertificates {
+    certificates: ServerCertificates,
+    /// The places in the configuration of those that are ready.
+    configured: Vec<usize>,
+    /// Why the first could not be read of those that are ordered, in whose place one is used that
+    /// was used before.
+    unread: Option<Invalid>,
+}
+
+impl ReadCertificates {
+    fn push(&mut self, place: usize, certificate: Certificate) {
+        self.certificates.ready.push(certificate);
+        self.configured.push(place);
+    }
+}
+
+/// The certificates of the listener with this index. Of those that are ordered there may be none
+/// yet, and one that has expired is used until another is there. With those that are `kept`, those
+/// from files are not read again.
 fn read_certificates(
     index: usize,
     tls: &ListenerTls,
     storage: &Storage,
-) -> Result<(ServerCertificates, Vec<usize>), Invalid> {
-    let (mut all, mut configured) = (ServerCertificates::default(), Vec::new());
+    kept: Option<&Offered>,
+) -> Result<ReadCertificates, Invalid> {
+    let mut all = ReadCertificates::default();
     for (place, certificate) in tls.certificates.iter().enumerate() {
         let path = format!("listener[{index}].tls.certificates[{place}]");
+        let before = kept.and_then(|kept| kept.certificate(place));
         match certificate.source() {
             Some(CertificateSource::Files { chain, key }) => {
+                if let Some(before) = before {
+                    all.push(place, before.clone());
+                    continue;
+                }
                 let certificate = read_certificate(&path, (chain, key), now_s())?;
                 if place > 0 && certificate.names().next().is_none() {
                     return Err(Invalid::new(
@@ -309,26 +368,35 @@ fn read_certificates(
                          the first, which clients get that name no host",
                     ));
                 }
-                all.ready.push(certificate);
-                configured.push(place);
+                all.push(place, certificate);
             }
             Some(CertificateSource::Acme(names)) => {
                 let names = names.iter().map(|name| name.to_ascii_lowercase());
                 let names: Vec<String> = names.collect();
                 let first = names.first().map(String::as_str).unwrap_or_default();
-                // what is wrong with the file says the thread that orders another one
-                let ordered = storage.certificate(first, now_s()).ok().flatten();
+                let read = storage.certificate(first, now_s());
+                if let (Err(reason), Some(_)) = (&read, before) {
+                    let hint = "see whether it can be read; `weir reload` tries again";
+                    let unread = Invalid::new(format!("{path}.acme"), reason.clone(), hint);
+                    all.unread.get_or_insert(unread);
+                }
+                // what is wrong with the file says the thread that orders another one, else
+                let ordered = read.ok().flatten().or_else(|| before.cloned());
                 let is_covered = |name: &String| ordered.as_ref().is_some_and(|it| it.covers(name));
                 let awaited = names.iter().filter(|name| !is_covered(name));
-                all.awaited.extend(awaited.map(|name| name.as_str().into()));
-                all.is_first_awaited |= place == 0 && ordered.is_none();
-                configured.extend(ordered.is_some().then_some(place));
-                all.ready.extend(ordered);
+                let certificates = &mut all.certificates;
+                certificates
+                    .awaited
+                    .extend(awaited.map(|name| name.as_str().into()));
+                certificates.is_first_awaited |= place == 0 && ordered.is_none();
+                if let Some(ordered) = ordered {
+                    all.push(place, ordered);
+                }
             }
             None => {}
         }
     }
-    Ok((all, configured))
+    Ok(all)
 }
 
 fn read_certificate(

@@ -343,6 +343,67 @@ fn authority_that_demands_to_be_left_alone_is() {
 }
 
 #[test]
+fn files_that_are_written_keep_no_ordered_certificate_from_use_and_are_not_read_again() {
+    let mut setting = Setting::new(0);
+    setting.pebble.kill();
+    let folder = tempfile::tempdir().expect("a folder");
+    let issued = |stem: &str, name: &str| Issued::new(folder.path(), stem, &[name], KeyKind::Ecdsa);
+    let [cut, replaced] = [("f", "f.weir.test"), ("g", "g.weir.test")].map(|(a, b)| issued(a, b));
+    let certificates = |files: &Issued, ordered: &str| {
+        let (chain, key) = (files.chain.display(), files.key.display());
+        format!(
+            "tls = {{ certificates = [{{ chain = \"{chain}\", key = \"{key}\" }}, \
+             {{ acme = [{ordered:?}] }}] }}"
+        )
+    };
+    let clear = format!("127.0.0.1:{}", setting.pebble.http_port);
+    // listeners are known by their addresses in the configuration
+    let [second, third] = [(); 2].map(|()| xtask::ports::take().expect("a port"));
+    let config = setting
+        .config(&[&["c.weir.test"]], "127.0.0.1:0", "http-01")
+        .listener(&format!("127.0.0.1:{second}"), "gateway")
+        .of_listener(&certificates(&cut, "a.weir.test"))
+        .listener(&format!("127.0.0.1:{third}"), "gateway")
+        .of_listener(&certificates(&replaced, "b.weir.test"))
+        .listener(&clear, "gateway");
+    let mut weir = Weir::serve(&config);
+    let said = weir.wait_for("(unreachable; failure 1");
+    let place = setting.pebble.directory().replace("/dir", ": ");
+    let place = place.trim_start_matches("https://");
+    for part in [
+        place,
+        "; next try in ",
+        " s, or at `weir reload`",
+        "`acme.directory`",
+        "firewall",
+    ] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+    // an operator is writing one, and has written the other
+    std::fs::write(&cut.chain, "-----BEGIN CERTIFICATE-----\nMII").expect("a file");
+    let before = std::fs::read_to_string(&replaced.chain).expect("text");
+    let end = before.find("-----END CERTIFICATE").expect("its end");
+    let before = &before[..end];
+    issued("g", "g.weir.test");
+    setting.pebble.launch(0);
+    orders(&weir, "issued", 3);
+    let root = setting.pebble.root();
+    for (listener, host) in [(0, "c"), (1, "a"), (2, "b")] {
+        curl_to(weir.listeners[listener], &root)
+            .fetch(&format!("https://{host}.weir.test/cached"))
+            .reply()
+            .expect(200);
+    }
+    let said = s_client(weir.listeners[2], &["-servername", "g.weir.test"]);
+    assert!(
+        said.contains(before),
+        "a file is used without a reload: {said}"
+    );
+    let said = s_client(weir.listeners[1], &["-servername", "f.weir.test"]);
+    assert!(said.contains("BEGIN CERTIFICATE"), "{said}");
+}
+
+#[test]
 fn nothing_is_asked_of_the_authority_while_a_certificate_could_not_be_kept() {
     let mut setting = Setting::new(0);
     let mut weir = Weir::serve(&setting.by_http(&[&["a.weir.test"]]));

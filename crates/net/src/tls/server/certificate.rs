@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
-/// A certificate with its chain and its key.
-#[derive(Debug)]
+/// A certificate with its chain and its key, which its clones share.
+#[derive(Clone, Debug)]
 pub struct Certificate {
     key: Arc<CertifiedKey>,
     /// Names of hosts, in lower case; `*.` begins one that stands for each label.

@@ -46,17 +46,15 @@ pub(crate) fn open_storage(acme: Option<&AcmeSettings>) -> Result<(), StartError
 }
 
 /// Has listeners use the certificates that were ordered, as they are in the storage now.
-fn use_ordered(shared: &Shared) {
+///
+/// # Errors
+///
+/// One that cannot be used, and what to do.
+fn use_ordered(shared: &Shared) -> Result<(), String> {
     let settings = shared.settings.load_full();
     let validations = shared.challenges.validations();
     let used = settings.tls.use_ordered(&settings.config, validations);
-    if let Err(invalid) = used {
-        let line = format!(
-            "certificates stay as they were: {invalid}; {}",
-            invalid.hint
-        );
-        (shared.say)(&line);
-    }
+    used.map_err(|invalid| format!("{invalid}; {}", invalid.hint))
 }
 
 impl Control {
@@ -81,7 +79,9 @@ impl Control {
         }
         drop(issuer);
         // one may have been replaced while a reload was under way
-        use_ordered(&self.shared);
+        if let Err(error) = use_ordered(&self.shared) {
+            (self.shared.say)(&format!("a certificate stays as it was: {error}"));
+        }
         Ok(())
     }
 
@@ -100,9 +100,8 @@ impl Control {
             say: Arc::clone(&shared.say),
             installed: Box::new(move || {
                 // it outlives a proxy that ends
-                if let Some(shared) = installed.upgrade() {
-                    use_ordered(&shared);
-                }
+                let shared = installed.upgrade();
+                shared.map_or(Ok(()), |shared| use_ordered(&shared))
             }),
         }
     }
