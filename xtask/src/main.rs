@@ -26,7 +26,7 @@ usage: cargo xtask <chore>
   dist [options]           make a Debian package, a tarball and an OCI image, see dist --help
   need PROGRAM...          make sure that programs are installed (Debian packages)
   filters [rust-go|probes|coraza] build the proxy-wasm filters of tests and benchmark under target/filters, and print their paths
-  BENCHMARK [options]      peers, instructions, extend, cluster, uneven, store-bench, memory, sim-bench, scale, bench-speed, dashboard, links, tls, attack: weir beside other programs, see BENCHMARK --help
+  BENCHMARK [options]      peers, instructions, count, extend, cluster, uneven, store-bench, memory, sim-bench, scale, bench-speed, dashboard, links, tls, attack: weir beside other programs, see BENCHMARK --help
   oracles --data DIR       import the traces in DIR, and compare with the figures in its README.md
       --weir FILE          the program to ask (default: it is built)
 ";
@@ -52,9 +52,9 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         ("need", [_, ..]) => need::programs(rest),
         ("filters", _) => filters::run(rest),
         (
-            "peers" | "instructions" | "extend" | "cluster" | "uneven" | "memory" | "store-bench"
-            | "sim-bench" | "scale" | "bench-speed" | "dashboard" | "links" | "tls" | "attack"
-            | "modules" | "tables",
+            "peers" | "instructions" | "count" | "extend" | "cluster" | "uneven" | "memory"
+            | "store-bench" | "sim-bench" | "scale" | "bench-speed" | "dashboard" | "links" | "tls"
+            | "attack" | "modules" | "tables",
             _,
         ) => testbed::run(arguments),
         ("dist", _) => dist::run(rest),

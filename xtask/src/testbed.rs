@@ -3,19 +3,19 @@
 use xtask::failure::{During, Failure};
 use xtask::root;
 
-/// Commands that measure nothing: for them the program is built as tests are.
-const MEASURING_NOTHING: [&str; 5] = ["modules", "tables", "--show", "--help", "-h"];
+/// Commands that measure no time: for them the program is built as tests are.
+const MEASURING_NO_TIME: [&str; 6] = ["count", "modules", "tables", "--show", "--help", "-h"];
 
-/// Runs the program with these arguments. It is built in release if it measures: a load generator
-/// must not be slower than what it measures.
+/// Runs the program with these arguments. It is built in release if it measures time: a load
+/// generator must not be slower than what it measures.
 ///
 /// # Errors
 /// As the program has it: it said why.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let mut command = root::cargo();
     command.args(["run", "--quiet", "--locked", "--package", "weir-testbed"]);
-    let measures_nothing = |word: &String| MEASURING_NOTHING.contains(&word.as_str());
-    if !arguments.iter().any(measures_nothing) {
+    let measures_no_time = |word: &String| MEASURING_NO_TIME.contains(&word.as_str());
+    if !arguments.iter().any(measures_no_time) {
         command.arg("--release");
     }
     // paths on the command line are those of the caller

@@ -2,17 +2,19 @@
 //! same requests. They know a proxy by its command line and its address only.
 //!
 //! `peers` measures CPU time and memory, and runs scenarios of `weir bench`; `instructions` counts
-//! instructions; `extend` is about what modules cost, `cluster` about several weirs that share what
-//! they store, `uneven` about links that do not match, `store-bench` about stores on disk, `memory`
-//! about a slow disk, `sim-bench` about the simulator, `scale` about simulated networks of many
-//! caches, `bench-speed` about `weir bench` itself, `dashboard` about the page of the admin
-//! interface, `links` about links with a budget, `tls` about TLS and HTTP/2 toward clients,
-//! `attack` about attacks of a few bytes; `modules` counts the code of modules; `tables` writes
-//! tables of documents from records. `cargo xtask` starts this program: it is built in release, or
-//! it would be what is measured.
+//! instructions, and `count` system calls and allocations, too; `extend` is about what modules
+//! cost, `cluster` about several weirs that share what they store, `uneven` about links that do not
+//! match, `store-bench` about stores on disk, `memory` about a slow disk, `sim-bench` about the
+//! simulator, `scale` about simulated networks of many caches, `bench-speed` about `weir bench`
+//! itself, `dashboard` about the page of the admin interface, `links` about links with a budget,
+//! `tls` about TLS and HTTP/2 toward clients, `attack` about attacks of a few bytes; `modules`
+//! counts the code of modules; `tables` writes tables of documents from records. `cargo xtask`
+//! starts this program: it is built in release where it measures time, or it would be what is
+//! measured.
 
 mod client;
 mod cluster;
+mod count;
 mod extend;
 mod instructions;
 mod memory;
@@ -52,6 +54,13 @@ enum Command {
     Uneven(CommandLine<uneven::Options>),
     /// Instructions of a request and bytes of an idle connection, of weir and of another weir
     Instructions(CommandLine<instructions::Options>),
+    /// Instructions, system calls and allocations of weir alone, by kind of request
+    ///
+    /// With `--check` they are compared with the newest record: see `count --check --help`.
+    Count(CommandLine<count::Options>),
+    /// `count --check`: fails if a request costs more than the newest record has
+    #[command(name = CHECK, hide = true)]
+    Check(count::CheckOptions),
     /// Modules: instructions and CPU time of a request, read-ahead, times under PolyMix-3 mini
     Extend(CommandLine<extend::Options>),
     /// A cluster: hit ratio, CPU time, a node that joins, a hot URL, a node that is killed
@@ -111,10 +120,14 @@ const SCENARIO: &str = "peers-scenario";
 /// The command that `cluster --figure` is.
 const FIGURE: &str = "cluster-figure";
 
+/// The command that `count --check` is.
+const CHECK: &str = "count-check";
+
 /// Commands that are others with a certain option: both names, and the option.
-const BY_OPTION: [(&str, &str, &str); 2] = [
+const BY_OPTION: [(&str, &str, &str); 3] = [
     ("peers", "--scenario", SCENARIO),
     ("cluster", "--figure", FIGURE),
+    ("count", "--check", CHECK),
 ];
 
 fn main() -> ExitCode {
@@ -146,6 +159,8 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
         Command::Instructions(options) => {
             benchmark::run::<instructions::Figures>(options, arguments)
         }
+        Command::Count(options) => benchmark::run::<count::Figures>(options, arguments),
+        Command::Check(options) => count::check(&options),
         Command::Extend(options) => benchmark::run::<extend::Figures>(options, arguments),
         Command::Cluster(options) => benchmark::run::<cluster::Figures>(options, arguments),
         Command::Figure(options) => {
@@ -193,6 +208,9 @@ mod tests {
              --clients 8,96 --together no --set origin.latency=constant(1s) --out /d --install",
             "uneven --install --peers weir,squid --experiments abort,path --pairs 3 --http2 --out r.json",
             "instructions --against w --requests 100 --idle 0 --rules 100 --record r.json",
+            "count --builds dev,release --cases hit,large-hit --requests 100 --rounds 1 --weir /w --install --out r.json",
+            "count --show records/count-2026-11-28.json",
+            "count-check --check --against r.json",
             "extend --parts instructions,cpu,table5,read-ahead,transcoder --requests 100 \
              --seconds 1 --rounds 2 --scale 0.1 --seed 7 --out r.json",
             "cluster --parts hit-ratio,speed,join,hot,herd,read-ahead,kill,lateral,purge,choice \
@@ -239,6 +257,8 @@ mod tests {
             "uneven --pairs 101",
             "instructions --requests 0",
             "instructions --rules 257",
+            "count --builds debug",
+            "count --requests 9",
             "extend --parts table6",
             "extend --scale 2",
             "extend --case native",

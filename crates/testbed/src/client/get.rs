@@ -107,11 +107,16 @@ pub(crate) fn get_with(stream: &mut TcpStream, lines: &str, path: &str) -> io::R
 /// The same; what arrives goes to `answer`. Field lines are first, the path second.
 pub(crate) fn get_into(
     stream: &mut TcpStream,
-    (lines, path): (&str, &str),
+    request: (&str, &str),
     answer: &mut impl Inspect,
 ) -> io::Result<()> {
-    stream.write_all(format!("GET {path} HTTP/1.1\r\n{lines}\r\n").as_bytes())?;
+    ask(stream, request)?;
     read_into(stream, answer)
+}
+
+/// Sends a request whose response is read later. Field lines are first, the path second.
+pub(crate) fn ask(stream: &mut TcpStream, (lines, path): (&str, &str)) -> io::Result<()> {
+    stream.write_all(format!("GET {path} HTTP/1.1\r\n{lines}\r\n").as_bytes())
 }
 
 /// Sends a POST without content on a connection that stays open.
@@ -123,8 +128,8 @@ pub(crate) fn post_of(stream: &mut TcpStream, host: &str, path: &str) -> io::Res
     Ok(answer)
 }
 
-/// Reads one response; what arrives goes to `answer`.
-fn read_into(stream: &mut TcpStream, answer: &mut impl Inspect) -> io::Result<()> {
+/// Reads one response to a request that was sent; what arrives goes to `answer`.
+pub(crate) fn read_into(stream: &mut TcpStream, answer: &mut impl Inspect) -> io::Result<()> {
     let mut connection = Connection::with_get_sent();
     let mut part = [0; 16 * 1024];
     loop {

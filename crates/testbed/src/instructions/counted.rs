@@ -16,7 +16,7 @@ use xtask::failure::{During, Failure};
 const LIFE: Duration = Duration::from_secs(3600);
 
 /// How long a program may take to write what callgrind counted.
-const END_MAX: Duration = Duration::from_secs(60);
+pub(crate) const END_MAX: Duration = Duration::from_secs(60);
 
 /// Requests for one response, of a weir with these words in its configuration.
 #[derive(Debug)]
@@ -54,14 +54,14 @@ impl Counted<'_> {
         let many = self.count(&directory.join("many"), more)?;
         Ok(Difference {
             requests: u64::from(more - self.requests),
-            instructions: callgrind::busiest(&few, &many),
+            instructions: callgrind::busiest(&few, &many).instructions,
         })
     }
 
     /// Instructions by thread of a whole run.
     fn count(&self, directory: &Path, requests: u32) -> Result<ByThread, Failure> {
         let callgrind = callgrind::command(directory);
-        let (origin, mut server) = start(directory, self.words, &callgrind)?;
+        let (origin, mut server) = start(&Contender::WEIR, directory, self.words, &callgrind)?;
         ask(&server, &self.spec, self.expected, requests)?;
         let fetches = origin.tally(&self.spec.path)?.fetches;
         let expected = if self.spec.is_storable {
@@ -80,8 +80,9 @@ impl Counted<'_> {
     }
 }
 
-/// Starts an origin and weir, within another command if there is one.
-pub(super) fn start(
+/// Starts an origin and a weir with these files, within another command if there is one.
+pub(crate) fn start(
+    weir: &Contender,
     directory: &Path,
     words: &Words,
     within: &[String],
@@ -90,7 +91,7 @@ pub(super) fn start(
     let origin = Origin::start(&directory.join("origin"), &local, None)?;
     let words = origin.words(words, local.host);
     let place = Place { within, ..local };
-    let server = Server::start(&Contender::WEIR, directory, &words, &place, READY)?;
+    let server = Server::start(weir, directory, &words, &place, READY)?;
     Ok((origin, server))
 }
 

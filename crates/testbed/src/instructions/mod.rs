@@ -6,8 +6,8 @@
 //! by 2N is what a request costs: what the start, the first request and the end cost is in both.
 //! Counts repeat within a percent or so on a busy machine, where CPU time does not.
 
-mod callgrind;
-mod counted;
+pub(crate) mod callgrind;
+pub(crate) mod counted;
 mod rules;
 mod run;
 

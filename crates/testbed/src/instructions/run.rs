@@ -3,7 +3,7 @@
 
 use super::counted::{self, Counted, Expected};
 use super::{AGAINST, CASES, CASES_OF_RULES, Case, Count, Figures, Record, rules};
-use crate::proxy::contender::WEIR;
+use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::idle;
 use crate::proxy::template::Words;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,7 @@ pub(super) fn measure(record: &mut Record, words: &Words) -> Result<(), Failure>
     }
     for (binary, words) in binaries.iter().filter(|_| options.idle_connections > 0) {
         let directory = workplace.path().join(format!("{binary}-idle"));
-        let (_origin, server) = counted::start(&directory, words, &[])?;
+        let (_origin, server) = counted::start(&Contender::WEIR, &directory, words, &[])?;
         let target = Case::Hit.spec().to_string();
         let none = Expected::default();
         counted::ask(&server, &Case::Hit.spec(), none, options.requests)?;

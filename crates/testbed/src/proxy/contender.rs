@@ -187,7 +187,7 @@ pub(crate) fn prepare(
 mod tests {
     use super::*;
     use crate::proxy::server::file_of_peers;
-    use crate::{cluster, extend, memory, peers, store, uneven};
+    use crate::{cluster, count, extend, memory, peers, store, uneven};
 
     #[test]
     fn contenders_are_in_table_order_with_or_without_names() {
@@ -247,7 +247,8 @@ mod tests {
             words.set(name, "1");
         }
         peers::scenario::set_store(&mut words, 75, true);
-        let tables: [&[Contender]; 11] = [
+        let tables: [&[Contender]; 12] = [
+            &count::WEIRS,
             &peers::CONTENDERS,
             &peers::scenario::CONTENDERS,
             &peers::dashboard::CONTENDERS,

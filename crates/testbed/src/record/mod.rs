@@ -3,6 +3,7 @@
 pub(crate) mod benchmark;
 pub(crate) mod host;
 pub(crate) mod markdown;
+pub(crate) mod newest;
 
 use clap::Args;
 use host::Host;

@@ -4,8 +4,8 @@
 //! A command writes a directory `records/bench-wpb-DATE` with a record for each run; ratios and
 //! means are computed by the schema's own methods.
 
-use super::newest;
 use crate::record::markdown::{line, median, row};
+use crate::record::newest;
 use weir_measure::float;
 use weir_measure::quantile::Spread;
 use weir_measure::record::{Phase, Record};

@@ -14,15 +14,15 @@
 
 mod bench_wpb;
 pub(crate) mod modules;
-mod newest;
 mod peers_cpu;
 mod scale;
 
 use crate::cluster::{self, figure13};
+use crate::count;
 use crate::extend;
 use crate::instructions;
 use crate::peers;
-use crate::record::Benchmark;
+use crate::record::{Benchmark, newest};
 use crate::sim::scale::table;
 use crate::uneven;
 use xtask::command::git;
@@ -36,7 +36,7 @@ const END: &str = "<!-- end of table -->";
 type MakeTable = fn() -> Result<String, Failure>;
 
 /// Names of tables, and how each is made.
-const TABLES: [(&str, MakeTable); 19] = [
+const TABLES: &[(&str, MakeTable)] = &[
     ("bench-wpb", || {
         bench_wpb::newest().map(|set| bench_wpb::render(&set))
     }),
@@ -54,6 +54,10 @@ const TABLES: [(&str, MakeTable); 19] = [
     ("tls", || {
         newest::record(peers::tls::record_is_whole)
             .map(|(record, path)| from(&path, &peers::tls::Figures::render(&record)))
+    }),
+    ("count", || {
+        newest::record(count::record_is_whole)
+            .map(|(record, path)| from(&path, &count::Figures::render(&record)))
     }),
     ("instructions", || {
         newest::record(instructions::record_is_whole)

@@ -1,9 +1,9 @@
 //! What a large site would need, from the newest records of `scale`, `peers` and `cluster`: tables
 //! of `docs/scale.md`.
 
-use super::newest;
 use crate::cluster;
 use crate::peers;
+use crate::record::newest;
 use crate::sim::scale::costs::NodeCosts;
 use crate::sim::scale::networks::Networks;
 use crate::sim::scale::{self, table};

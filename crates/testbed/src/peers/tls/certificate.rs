@@ -12,7 +12,7 @@ use xtask::failure::{During, Failure};
 ///
 /// # Errors
 /// `openssl` fails, or a file cannot be written.
-pub(in crate::peers) fn make(directory: &Path, words: &mut Words) -> Result<(), Failure> {
+pub(crate) fn make(directory: &Path, words: &mut Words) -> Result<(), Failure> {
     fs::create_dir_all(directory).during(format_args!("make `{}`", directory.display()))?;
     let [certificate, key, both] =
         ["certificate.pem", "key.pem", "both.pem"].map(|name| directory.join(name));

@@ -10,7 +10,7 @@
 //! The origin's own counter says that no hit reached it, and h2load that each response has status
 //! 200 and the content its bytes.
 
-pub(super) mod certificate;
+pub(crate) mod certificate;
 mod h2load;
 mod handshakes;
 mod held;

@@ -10,7 +10,7 @@ use xtask::root;
 ///
 /// # Errors
 /// There is none, or a file cannot be read.
-pub(super) fn record<B: Benchmark>(
+pub(crate) fn record<B: Benchmark>(
     whole: impl Fn(&Record<B>) -> bool,
 ) -> Result<(Record<B>, String), Failure> {
     let mut newest: Option<(Record<B>, String)> = None;
@@ -30,7 +30,7 @@ pub(super) fn record<B: Benchmark>(
 }
 
 /// Paths `records/NAME` of these names.
-pub(super) fn records(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, Failure> {
+pub(crate) fn records(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, Failure> {
     let listed = files::list(&root::directory().join("records"))?;
     let names = listed.iter().filter_map(|path| path.file_name());
     let names = names.map(|name| name.to_string_lossy());
