@@ -275,7 +275,8 @@ pub fn newcomer_max_bytes(config: &Config) -> u64 {
 }
 
 /// Tries the files and directories that `config` names as a start would: directories for stored
-/// responses and certificates, the access log, the token. What had to be made for that is removed again.
+/// responses and certificates, the access log, the token. What had to be made for that is removed
+/// again.
 #[must_use]
 pub fn try_places(config: &Config) -> Vec<Unusable> {
     let mut all = Vec::new();
