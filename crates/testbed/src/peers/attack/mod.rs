@@ -114,5 +114,12 @@ impl Benchmark for Figures {
     }
 }
 
+/// Whether every attack is in the record.
+pub(crate) fn record_is_whole(record: &Record) -> bool {
+    let runs = &record.figures.runs;
+    let has = |name: &str| runs.iter().any(|run| run.attack == name);
+    attacks::names().all(has)
+}
+
 /// Connections that an attack has open at once, at most.
 const OPEN_MAX: usize = 500;
