@@ -14,7 +14,6 @@
 
 mod client;
 mod cluster;
-mod count;
 mod extend;
 mod instructions;
 mod memory;
@@ -57,10 +56,10 @@ enum Command {
     /// Instructions, system calls and allocations of weir alone, by kind of request
     ///
     /// With `--check` they are compared with the newest record: see `count --check --help`.
-    Count(CommandLine<count::Options>),
+    Count(CommandLine<instructions::count::Options>),
     /// `count --check`: fails if a request costs more than the newest record has
     #[command(name = CHECK, hide = true)]
-    Check(count::CheckOptions),
+    Check(instructions::count::CheckOptions),
     /// Modules: instructions and CPU time of a request, read-ahead, times under PolyMix-3 mini
     Extend(CommandLine<extend::Options>),
     /// A cluster: hit ratio, CPU time, a node that joins, a hot URL, a node that is killed
@@ -159,8 +158,10 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
         Command::Instructions(options) => {
             benchmark::run::<instructions::Figures>(options, arguments)
         }
-        Command::Count(options) => benchmark::run::<count::Figures>(options, arguments),
-        Command::Check(options) => count::check(&options),
+        Command::Count(options) => {
+            benchmark::run::<instructions::count::Figures>(options, arguments)
+        }
+        Command::Check(options) => instructions::count::check(&options),
         Command::Extend(options) => benchmark::run::<extend::Figures>(options, arguments),
         Command::Cluster(options) => benchmark::run::<cluster::Figures>(options, arguments),
         Command::Figure(options) => {

@@ -7,6 +7,7 @@
 //! Counts repeat within a percent or so on a busy machine, where CPU time does not.
 
 pub(crate) mod callgrind;
+pub(crate) mod count;
 pub(crate) mod counted;
 mod rules;
 mod run;

@@ -186,8 +186,9 @@ pub(crate) fn prepare(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instructions::count;
     use crate::proxy::server::file_of_peers;
-    use crate::{cluster, count, extend, memory, peers, store, uneven};
+    use crate::{cluster, extend, memory, peers, store, uneven};
 
     #[test]
     fn contenders_are_in_table_order_with_or_without_names() {

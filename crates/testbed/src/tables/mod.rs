@@ -18,9 +18,9 @@ mod peers_cpu;
 mod scale;
 
 use crate::cluster::{self, figure13};
-use crate::count;
 use crate::extend;
 use crate::instructions;
+use crate::instructions::count;
 use crate::peers;
 use crate::record::{Benchmark, newest};
 use crate::sim::scale::table;
