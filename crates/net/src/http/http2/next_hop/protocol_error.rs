@@ -9,6 +9,8 @@ use weir_policy::connections::Flood;
 /// `Display` is a fragment that fits "the next hop's response is not valid HTTP: …".
 #[derive(Clone, Copy, Debug)]
 pub enum HopProtocolError {
+    /// Something else than frames of HTTP/2, from the first byte on.
+    Foreign,
     /// A head that is malformed (RFC 9113 §8.1.1).
     Head,
     /// Frames for which `h2` has ended the stream or the connection, with this code.
@@ -28,6 +30,7 @@ impl HopProtocolError {
 impl fmt::Display for HopProtocolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Foreign => f.write_str("it does not speak HTTP/2 (route[].http2 = true)"),
             Self::Head => f.write_str("its head has a field or a status that HTTP/2 does not have"),
             Self::Frames(reason) => write!(f, "HTTP/2, {}", reason.description()),
             Self::Flood(Flood::Resets) => f.write_str("HTTP/2, too many streams were reset"),

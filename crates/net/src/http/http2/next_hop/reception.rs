@@ -150,9 +150,12 @@ impl<'a> Http2Reception<'a> {
     /// How the next hop has broken the protocol before there was a head, on this stream or on its
     /// connection.
     pub(crate) fn protocol_error(&self) -> Option<HopProtocolError> {
-        let flood = || self.place.connection.shared.flood();
+        let shared = &self.place.connection.shared;
+        if shared.is_foreign() {
+            return Some(HopProtocolError::Foreign);
+        }
         let malformed = self.state.malformed;
-        malformed.or_else(|| flood().map(HopProtocolError::Flood))
+        malformed.or_else(|| shared.flood().map(HopProtocolError::Flood))
     }
 
     pub(crate) fn is_worth_reading(&mut self, limits: &HeadLimits) -> bool {

@@ -155,9 +155,12 @@ impl<'a> Http2Request<'a> {
     }
 
     pub(crate) fn protocol_error(&self) -> Option<HopProtocolError> {
-        let flood = || self.place.connection.shared.flood();
+        let shared = &self.place.connection.shared;
+        if shared.is_foreign() {
+            return Some(HopProtocolError::Foreign);
+        }
         let malformed = self.state.malformed;
-        malformed.or_else(|| flood().map(HopProtocolError::Flood))
+        malformed.or_else(|| shared.flood().map(HopProtocolError::Flood))
     }
 
     pub(crate) fn is_complete(&self) -> bool {

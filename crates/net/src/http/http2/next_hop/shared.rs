@@ -42,6 +42,8 @@ struct Frames {
     goes: bool,
     /// The next hop has taken settings, and the streams do not know.
     has_settled: bool,
+    /// Something was received.
+    has_bytes: bool,
     /// A frame was received.
     has_begun: bool,
     /// The first one was not as HTTP/2 has it.
@@ -76,6 +78,7 @@ impl Shared {
                 flood: None,
                 goes: false,
                 has_settled: false,
+                has_bytes: false,
                 has_begun: false,
                 is_foreign: false,
             }),
@@ -109,6 +112,7 @@ impl Shared {
     pub(super) fn received(&self, bytes: &[u8]) {
         self.has_heard.set(true);
         let frames = &mut *self.frames.borrow_mut();
+        frames.has_bytes |= !bytes.is_empty();
         let Frames {
             budget,
             flood,
@@ -169,9 +173,11 @@ impl Shared {
         self.frames.borrow().goes
     }
 
-    /// Whether what the next hop has sent first is not of HTTP/2.
+    /// Whether what the next hop has sent first is not of HTTP/2. To be asked once the connection
+    /// has failed: then less than the head of a frame is none either, such as an alert of TLS.
     pub(super) fn is_foreign(&self) -> bool {
-        self.frames.borrow().is_foreign
+        let frames = self.frames.borrow();
+        frames.is_foreign || frames.has_bytes && !frames.has_begun
     }
 
     /// Whether something was received since this was last asked.

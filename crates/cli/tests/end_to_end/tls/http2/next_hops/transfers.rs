@@ -1,9 +1,10 @@
 //! Requests and responses through nginx.
 
-use super::{Origin, expect_ends, fetch, opened};
+use super::{Origin, expect_ends, fetch, gateway_to, opened, server};
 use crate::support::{Config, Curl, Nginx, RawClient, Weir, content};
-use std::io::Read as _;
-use std::net::TcpStream;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::thread;
 
 const LENGTH: usize = 20 << 20;
 
@@ -160,8 +161,33 @@ fn next_hop_that_does_not_speak_http2_in_clear_is_no_next_hop() {
     let nginx = Nginx::start("location / { return 200 a; }");
     let config = Config::gateway(&[&nginx.origin()]).route_http2(true);
     let weir = Weir::serve(&config.set("workers", "1"));
-    fetch(&weir, "/").expect(502);
-    expect_ends(&weir, "foreign", 1);
+    expect_foreign(&weir);
+    // less than a frame: an alert of a port with TLS
+    let listener = server();
+    let weir = gateway_to(&listener);
+    let next_hop = thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a connection");
+        client.read_exact(&mut [0; 24]).expect("the preface");
+        client
+            .write_all(&[21, 3, 3, 0, 2, 2, 70])
+            .expect("an alert");
+        client.shutdown(Shutdown::Write).expect("it is open");
+        // what is read no more would reset the connection
+        let _ = client.read_to_end(&mut Vec::new());
+    });
+    expect_foreign(&weir);
+    drop(weir);
+    next_hop.join().expect("it is asked once");
+}
+
+/// The client is told that the next hop does not speak HTTP/2.
+#[track_caller]
+fn expect_foreign(weir: &Weir) {
+    let reply = fetch(weir, "/").expect(502);
+    let status = reply.field("proxy-status");
+    assert!(status.contains(";error=http_protocol_error"), "{status}");
+    assert!(status.contains("it does not speak HTTP/2"), "{status}");
+    expect_ends(weir, "foreign", 1);
 }
 
 #[test]
