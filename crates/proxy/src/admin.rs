@@ -47,7 +47,7 @@ use weir_measure::Snapshot;
 use weir_measure::live::{
     LinkRow, ListenerCertificate, NextHopRow, RecentMisses, TopBy, TopOf, TopTable,
 };
-use weir_semantics::Authority;
+use weir_semantics::{Authority, HostName};
 
 use crate::cluster::report::{ClusterReport, RouteReport};
 use crate::config::AdminAddress;
@@ -226,9 +226,9 @@ pub trait Control: Send + Sync {
     /// The process takes no new work and is about to end.
     fn is_draining(&self) -> bool;
 
-    /// Where the first forward listener without TLS is bound, if there is one: those with TLS have
-    /// certificates for names that are not known here.
-    fn forward_address(&self) -> Option<SocketAddr>;
+    /// Where the first forward listener without TLS is bound, or where there is none the first with
+    /// TLS; and whether it is by TLS.
+    fn forward_address(&self) -> Option<(SocketAddr, bool)>;
 
     /// Has this node of a cluster take no new targets, or take them again; `false` if it is in no
     /// cluster: answered with 404.
@@ -389,17 +389,23 @@ async fn healthz(State(control): Proxy) -> Response {
 /// The proxy is at the address of its listener; if that is all addresses, at the host by which the
 /// admin interface was asked.
 async fn proxy_pac(State(control): Proxy, headers: HeaderMap) -> Response {
-    let Some(address) = control.forward_address() else {
-        let why = "there is no forward listener without TLS".to_owned();
+    let Some((address, is_tls)) = control.forward_address() else {
+        let why = "there is no forward listener".to_owned();
         return text(StatusCode::NOT_FOUND, why + "\n");
     };
     let own = Authority::parse(&address.to_string()).ok();
     let asked = headers.get(header::HOST).map(HeaderValue::as_bytes);
-    let host = own.and_then(|own| match address.ip().is_unspecified() {
-        false => Some(own.host),
-        true => pac::authority_of(asked, &own, false).map(|(host, _)| host),
+    let host = own.and_then(|own| {
+        let asked = pac::authority_of(asked, &own, false).map(|(host, _)| host);
+        let is_name = |host: &HostName| host.ip().is_none() && host.as_str() != "localhost";
+        match address.ip().is_unspecified() {
+            true => asked,
+            false => asked
+                .filter(|host| is_tls && is_name(host))
+                .or(Some(own.host)),
+        }
     });
-    match host.and_then(|host| pac::script(&host, address.port(), false)) {
+    match host.and_then(|host| pac::script(&host, address.port(), is_tls)) {
         Some(script) => of_type(StatusCode::OK, PAC_TYPE, script),
         None => text(
             StatusCode::BAD_REQUEST,

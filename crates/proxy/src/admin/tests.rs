@@ -240,8 +240,8 @@ impl Control for Fake {
         name == "ads"
     }
 
-    fn forward_address(&self) -> Option<std::net::SocketAddr> {
-        Some("0.0.0.0:3128".parse().expect("an address"))
+    fn forward_address(&self) -> Option<(std::net::SocketAddr, bool)> {
+        Some(("0.0.0.0:3128".parse().expect("an address"), false))
     }
 
     fn is_draining(&self) -> bool {

@@ -6,6 +6,7 @@
 
 use super::begun::Begun;
 use super::connection::AcceptedClient;
+use super::own_target::OwnAuthority;
 use super::stalled_socket::StalledSocket;
 use crate::client::fast::{self, Input, InputResult, Receiver};
 use crate::config::Mode;
@@ -85,6 +86,8 @@ struct StreamClient {
     listener: Rc<ListenerFacts>,
     peer: SocketAddr,
     number: u64,
+    /// What is for the proxy itself, of a forward proxy.
+    own: Option<OwnAuthority>,
     /// Next hops that requests were sent to.
     next_hops: Cell<DistinctPeers>,
     /// Where requests were sent, by route, once a route looks at that.
@@ -182,6 +185,7 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
         },
     };
     let (stream, unread) = (accepted.stream, accepted.unread);
+    let own = OwnAuthority::of(&listener, || stream.tcp().local_addr().ok());
     let mut client = Http2Client {
         connection: Http2Connection::new(stream, unread, rules, worker.now()),
         streams: JoinSet::new(),
@@ -200,6 +204,7 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
             worker,
             listener,
             peer: accepted.peer,
+            own,
             next_hops: Cell::default(),
             hops: RefCell::default(),
             copied_bytes: Cell::new(0),
@@ -262,7 +267,7 @@ impl Http2Client {
 
     /// Begins a request. What is answered at once is sent as far as there is room, so that it has
     /// no task.
-    fn begin(&mut self, cx: &mut Context<'_>, head: Vec<u8>, stream: Http2Stream) {
+    fn begin(&mut self, cx: &mut Context<'_>, mut head: Vec<u8>, stream: Http2Stream) {
         self.requests = self.requests.saturating_add(1);
         let counters = self.shared.worker.counters();
         let under_way = self.streams.len();
@@ -273,6 +278,9 @@ impl Http2Client {
         };
         counters.add(Metric::BytesFromClients, head.len() as u64);
         let shared = Rc::clone(&self.shared);
+        if let Some(own) = &shared.own {
+            own.take_off(&mut head);
+        }
         let request = StreamRequest {
             head,
             sequence: self.requests,

@@ -7,6 +7,7 @@ pub(crate) mod fast;
 pub(crate) mod hand_off;
 mod http2;
 pub(crate) mod outgoing;
+mod own_target;
 pub(crate) mod peer_listener;
 mod proxied;
 pub(crate) mod service;

@@ -2,7 +2,6 @@
 
 use super::begun::Begun;
 use super::connection::AcceptedClient;
-use crate::config::Mode;
 use crate::log::client::{HttpVersions, ListenerFacts};
 use crate::request::answer::{Answer, AnswerReason};
 use crate::settings::tls::HTTP2;
@@ -66,7 +65,7 @@ pub(crate) async fn begin(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>)
                 stream: ClientSocket::Tls(Box::new(stream)),
                 peer,
                 listener: Rc::new(ListenerFacts {
-                    tls: (listener.mode == Mode::Gateway).then(|| Arc::new(name)),
+                    tls: Some(Arc::new(name)),
                     versions: match is_http2 {
                         true => HttpVersions::Http2,
                         false => HttpVersions::Http1,

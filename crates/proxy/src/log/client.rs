@@ -21,7 +21,7 @@ pub(crate) struct ListenerFacts {
     pub(crate) scheme: Scheme,
     /// The address that it is configured with, if its connections are under TLS.
     pub(crate) tls_address: Option<SocketAddr>,
-    /// What the client of this connection has called its host, of a gateway under TLS.
+    /// What the client of this connection has called its host, under TLS.
     pub(crate) tls: Option<Arc<ClientName>>,
     /// What its connections are of.
     pub(crate) versions: HttpVersions,

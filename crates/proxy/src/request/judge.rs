@@ -43,7 +43,8 @@ pub(crate) struct JudgeRules<'a> {
     pub(crate) default: &'a Authority,
     /// The scheme of requests that name none.
     pub(crate) scheme: Scheme,
-    /// What the client has called the host of a connection under TLS to a gateway.
+    /// What the client has called the host of a connection under TLS: a gateway has requests for
+    /// that alone.
     pub(crate) tls: Option<&'a ClientName>,
     /// The client that is to be permitted to use this listener; `None` if none is judged: of
     /// requests of other nodes, and of those without a client.

@@ -570,11 +570,12 @@ impl admin::Control for Control {
         self.set_module_enabled(name, enabled)
     }
 
-    fn forward_address(&self) -> Option<SocketAddr> {
+    fn forward_address(&self) -> Option<(SocketAddr, bool)> {
         let listeners = Self::listeners(self).into_iter();
-        let mut forward =
-            listeners.filter(|it| it.mode == ListenerKind::Forward && it.tls.is_none());
-        forward.next().map(|listener| listener.address)
+        let forward = listeners.filter(|it| it.mode == ListenerKind::Forward);
+        let forward = forward.map(|it| (it.address, it.tls.is_some()));
+        // the first of those that are equal
+        forward.min_by_key(|(_, is_tls)| *is_tls)
     }
 
     fn is_draining(&self) -> bool {

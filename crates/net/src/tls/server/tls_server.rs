@@ -200,4 +200,16 @@ impl ClientName {
             Some((None, _)) | None => true,
         }
     }
+
+    /// Whether `host`, in lower case, is the name that the client has called, or one that the
+    /// certificate is for which it was given: what it takes this server for (RFC 9110 §4.3.3).
+    #[must_use]
+    pub fn is_for(&self, host: &str) -> bool {
+        self.certificate
+            .chosen()
+            .is_some_and(|(name, certificate)| {
+                let host = host.strip_suffix('.').unwrap_or(host);
+                name.is_some_and(|name| name == host) || certificate.covers(host)
+            })
+    }
 }
