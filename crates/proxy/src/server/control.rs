@@ -360,7 +360,8 @@ impl Control {
             check_scheme(&call.target.url)?;
         }
         call.target.mode = mode;
-        call.listener = self.listener_for(mode, call.listener.as_deref())?;
+        let is_https = check_scheme(&call.target.url).is_err();
+        call.listener = self.listener_for(mode, is_https, call.listener.as_deref())?;
         let (reply, replied) = oneshot::channel();
         let begin = Box::new(move |worker: &_| operator::explain(worker, call, reply));
         // if it is not handed over, the reply is that there is none
@@ -368,30 +369,49 @@ impl Control {
         Ok(replied)
     }
 
-    /// The listener of `mode` with this name, or this address as it is configured, or the first
-    /// one: what rules call it.
+    /// The listener of `mode` with this name, or this address as it is configured, or the first one
+    /// that answers for URLs of this scheme: what rules call it. A gateway answers for `https` by
+    /// TLS, and for `http` in clear.
     fn listener_for(
         &self,
         mode: ListenerMode,
+        is_https: bool,
         named: Option<&str>,
     ) -> Result<Option<String>, String> {
         let state = self.state();
         let open = state.open.iter().map(|open| &open.configured);
         let mut of_mode =
             open.filter(|listener| listener.mode.mode().map(Into::into) == Some(mode));
+        let answers = |listener: &config::Listener| {
+            mode == ListenerMode::Forward || listener.tls.is_some() == is_https
+        };
+        let refused = |listener: &str| match is_https {
+            true => {
+                format!("{listener} has no TLS: a gateway answers for https:// URLs by TLS alone")
+            }
+            false => {
+                format!("{listener} has TLS: a gateway answers for http:// URLs in clear alone")
+            }
+        };
         let Some(named) = named else {
-            return Ok(of_mode.next().map(config::Listener::name_or_address));
+            let listeners: Vec<&config::Listener> = of_mode.collect();
+            let found = listeners.iter().find(|listener| answers(listener));
+            return match (found, listeners.first()) {
+                (None, Some(_)) => Err(refused("each gateway listener")),
+                (found, _) => Ok(found.map(|listener| listener.name_or_address())),
+            };
         };
         let is_it = |listener: &&config::Listener| {
             listener.name.as_deref() == Some(named) || listener.address.to_string() == named
         };
-        let found = of_mode.find(is_it).map(config::Listener::name_or_address);
-        found.map(Some).ok_or_else(|| {
-            format!(
+        match of_mode.find(is_it) {
+            Some(found) if answers(found) => Ok(Some(found.name_or_address())),
+            Some(_) => Err(refused(&format!("the listener `{}`", named.escape_debug()))),
+            None => Err(format!(
                 "there is no listener `{}` of this mode; name it as `listener[].name` or `listener[].address` has it",
                 named.escape_debug()
-            )
-        })
+            )),
+        }
     }
 
     /// The mode of all listeners.

@@ -1,7 +1,7 @@
 //! `weir explain` and `GET /explain` beside a proxy that runs.
 
 use super::{expect, quoted, token, weir};
-use crate::support::{Config, Metrics, Nginx, RawClient, Weir};
+use crate::support::{Config, Issued, KeyKind, Metrics, Nginx, RawClient, Weir};
 use serde_json::Value;
 
 const LOCATIONS: &str = "
@@ -487,4 +487,36 @@ fn request_that_cannot_be_explained_is_refused_with_the_reason() {
         &["--listener", "127.0.0.1:1", "http://a/"],
         &["there is no listener"],
     );
+}
+
+#[test]
+fn url_is_explained_for_the_listener_that_answers_for_its_scheme() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let issued = Issued::new(folder.path(), "a", &["a.test"], KeyKind::Ecdsa);
+    let nginx = Nginx::start(LOCATIONS);
+    let config = Config::gateway(&[&nginx.origin()]).of_listener("name = \"clear\"");
+    let config = config.listener("127.0.0.1:0", "gateway").tls(&[&issued]);
+    let config = config.of_listener("name = \"tls\"");
+    let both = Weir::serve(&config);
+    for (url, listener) in [
+        ("http://a.test/aged", "clear"),
+        ("https://a.test/aged", "tls"),
+    ] {
+        let explained = explain(&both, &[url]);
+        assert_eq!(explained["request"]["listener"], listener, "{explained:#}");
+        let explained = explain(&both, &["--listener", listener, url]);
+        assert_eq!(explained["outcome"]["word"], "fetched", "{explained:#}");
+    }
+    let check = |proxy: &Weir, words: &[&str], parts: &[&str]| {
+        let output = weir(proxy.folder(), &[&["explain"], words].concat());
+        expect(&output, 2, parts);
+    };
+    let https = "https://a.test/aged";
+    check(
+        &both,
+        &["--listener", "clear", https],
+        &["the listener `clear` has no TLS"],
+    );
+    let clear = Weir::serve(&Config::gateway(&[&nginx.origin()]));
+    check(&clear, &[https], &["each gateway listener has no TLS"]);
 }
