@@ -387,7 +387,8 @@ async fn healthz(State(control): Proxy) -> Response {
 }
 
 /// The proxy is at the address of its listener; if that is all addresses, at the host by which the
-/// admin interface was asked.
+/// admin interface was asked, and so is one by TLS that was asked by a name: its certificate is
+/// more likely for that than for an address.
 async fn proxy_pac(State(control): Proxy, headers: HeaderMap) -> Response {
     let Some((address, is_tls)) = control.forward_address() else {
         let why = "there is no forward listener".to_owned();
@@ -511,7 +512,12 @@ async fn config(State(control): Proxy) -> Response {
 }
 
 async fn reload(State(control): Proxy, ConnectInfo(place): ConnectInfo<Place>) -> Response {
+    let drains = control.is_draining();
     match aside(&place, move || control.reload()).await.flatten() {
+        Ok(what) if drains => text(
+            StatusCode::OK,
+            format!("{}\nnote: it drains\n", what.trim_end()),
+        ),
         Ok(what) => text(StatusCode::OK, format!("{}\n", what.trim_end())),
         Err(why) => text(
             StatusCode::UNPROCESSABLE_ENTITY,

@@ -350,9 +350,21 @@ fn describe(info: &StoredInfo, lacks_rule: bool) -> String {
     said.push('\n');
     for (name, value) in info.fields.iter() {
         let value = String::from_utf8_lossy(value);
-        let _infallible = writeln!(said, "{name}: {}", value.escape_debug());
+        let _infallible = writeln!(said, "{name}: {}", visible(&value));
     }
     said
+}
+
+/// A value as it is, but for characters that a terminal would not show.
+fn visible(value: &str) -> String {
+    let mut shown = String::with_capacity(value.len());
+    for character in value.chars() {
+        match character {
+            '"' | '\'' => shown.push(character),
+            other => shown.extend(other.escape_debug()),
+        }
+    }
+    shown
 }
 
 pub(super) fn failed(error: StoredError) -> Response {
@@ -378,6 +390,11 @@ pub(super) fn failed(error: StoredError) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quotes_of_a_value_are_shown_as_they_are() {
+        assert_eq!(visible("\"a'b\"\u{1b}[1m\n"), "\"a'b\"\\u{1b}[1m\\n");
+    }
 
     #[test]
     fn url_is_the_last_parameter() {

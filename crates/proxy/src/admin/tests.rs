@@ -343,6 +343,9 @@ fn healthz_answers_503_while_draining() {
         status == 503 && text.ends_with("\r\n\r\ndraining\n"),
         "{text}"
     );
+    // a reload works, and changes little
+    let (_, text) = ask(&admin, "POST /reload HTTP/1.1");
+    assert!(text.ends_with("reloaded\nnote: it drains\n"), "{text}");
 }
 
 #[test]
