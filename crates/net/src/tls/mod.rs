@@ -20,6 +20,7 @@ pub mod server;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod time_length;
 
 pub use client::{TlsClient, TlsClients, Trust};
 pub use server::TlsServer;

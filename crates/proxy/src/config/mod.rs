@@ -202,6 +202,7 @@ impl Config {
         warnings.extend(rule::warnings(&self.rules, &self.listeners, &self.access));
         warnings.extend(route::link::warnings(&self.links, &self.admin));
         warnings.extend(route::next_hop_tls::warnings(&self.routes));
+        warnings.extend(route::send_proxy_protocol::warnings(&self.routes));
         warnings.extend(listener::acme::warnings(&self.acme, &self.listeners));
         warnings
     }

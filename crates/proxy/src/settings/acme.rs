@@ -27,7 +27,7 @@ pub(crate) fn compile(config: &Config) -> Result<Option<AcmeSettings>, Invalid> 
             )
         })?,
         CaFile::At(path) => {
-            let text = read_file(path, false, FILE_BYTES_MAX).map_err(|error| {
+            let text = read_file(path, FILE_BYTES_MAX).map_err(|error| {
                 let reason = format!("`{}` cannot be read: {error}", path.display());
                 refuse(reason, "name a file that the user of this program can read")
             })?;

@@ -88,7 +88,7 @@ pub(crate) fn read(config: &Config, before: Option<&TlsClients>) -> Result<TlsCl
             })?),
             Trust::File(path) => {
                 let key = || format!("route[{index}].tls.ca");
-                let text = read_file(path, false, FILE_BYTES_MAX).map_err(|error| {
+                let text = read_file(path, FILE_BYTES_MAX).map_err(|error| {
                     Invalid::new(
                         key(),
                         format!("`{}` cannot be read: {error}", path.display()),

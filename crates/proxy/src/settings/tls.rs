@@ -201,13 +201,58 @@ pub fn check_certificates(config: &Config) -> Result<(), Invalid> {
     next_hop_tls::read(config, None).map(drop)
 }
 
+/// A start is warned if a certificate ends within this time: once it has ended, another start is
+/// refused.
+const ENDS_SOON_S: u64 = 3 * 24 * 3600;
+
 /// What is probably a mistake with certificates that can be used: gateways that have one for a host
-/// which no route is for.
+/// which no route is for, files that are for no host, and those that end soon.
 #[must_use]
 pub fn certificate_warnings(config: &Config) -> Vec<Invalid> {
-    let listeners = config.listeners.iter().enumerate();
-    let all = listeners.flat_map(|listener| without_route(config, listener));
-    all.collect()
+    let listeners = || config.listeners.iter().enumerate();
+    let now_s = now_s();
+    let mut all: Vec<Invalid> = listeners()
+        .flat_map(|listener| without_route(config, listener))
+        .collect();
+    for (index, listener) in listeners() {
+        let certificates = listener.tls.iter().flat_map(|tls| &tls.certificates);
+        for (place, certificate) in certificates.enumerate() {
+            if let Some(CertificateSource::Files { chain, key }) = certificate.source() {
+                let path = format!("listener[{index}].tls.certificates[{place}]");
+                if let Ok(read) = read_certificate(&path, (chain, key), now_s) {
+                    all.extend(doubts(&path, chain, &read, now_s));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// What is doubtful about a certificate from a file.
+fn doubts(path: &str, chain: &Path, read: &Certificate, now_s: u64) -> Vec<Invalid> {
+    let doubt = |reason: String, hint: &str| {
+        let reason = format!("`{}`: {reason}", chain.display());
+        Invalid::new(format!("{path}.chain"), reason, hint)
+    };
+    let mut all = Vec::new();
+    if read.names().next().is_none() {
+        all.push(doubt(
+            "the certificate is for no host by name: clients that use a name refuse it".to_owned(),
+            "have it issued with a subjectAltName: `openssl req -x509 ... -addext \
+             subjectAltName=DNS:www.example.com`",
+        ));
+    }
+    let left_s = read.valid_s().1.saturating_sub(now_s);
+    if left_s < ENDS_SOON_S {
+        all.push(doubt(
+            format!(
+                "the certificate ends in {} hours; a start after that is refused",
+                left_s.div_ceil(3600)
+            ),
+            "have it renewed, then `weir reload`",
+        ));
+    }
+    all
 }
 
 fn without_route(config: &Config, (index, listener): (usize, &Listener)) -> Vec<Invalid> {
@@ -411,10 +456,21 @@ fn read_certificate(
             "name a file that the user of this program can read",
         )
     };
-    let chain = read_file(chain_path, false, FILE_BYTES_MAX);
+    let chain = read_file(chain_path, FILE_BYTES_MAX);
     let chain = chain.map_err(|error| unreadable("chain", chain_path, error))?;
-    let key = read_file(key_path, true, FILE_BYTES_MAX);
+    let key = read_file(key_path, FILE_BYTES_MAX);
     let key = key.map_err(|error| unreadable("key", key_path, error))?;
+    // what is no key may be read by all
+    if has_private_key(&key) {
+        let private = check_private(key_path);
+        private.map_err(|reason| {
+            Invalid::new(
+                format!("{path}.key"),
+                format!("`{}`: {reason}", key_path.display()),
+                "take the right to read it from other users: `chmod 600`",
+            )
+        })?;
+    }
     Certificate::from_pem(&chain, &key, now_s, Ages::Valid).map_err(|error| {
         let CertificateError { file, reason, hint } = error;
         let (key, file) = match file {
@@ -429,9 +485,28 @@ fn read_certificate(
     })
 }
 
-/// The text of a file; of a private one, which users other than its owner and group must not be
-/// able to read.
-pub(super) fn read_file(path: &Path, is_private: bool, bytes_max: u64) -> io::Result<Vec<u8>> {
+/// Whether a text in PEM has a private key.
+fn has_private_key(text: &[u8]) -> bool {
+    text.windows(PRIVATE_KEY.len()).any(|it| it == PRIVATE_KEY)
+}
+
+/// How the label of a private key ends, of each kind (RFC 7468 §10, §11).
+const PRIVATE_KEY: &[u8] = b"PRIVATE KEY-----";
+
+/// Refuses a private key that users other than its owner and group can read: why.
+fn check_private(path: &Path) -> Result<(), String> {
+    let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    let mode = metadata.permissions().mode() & 0o777;
+    match mode & 0o007 {
+        0 => Ok(()),
+        _ => Err(format!(
+            "it is a private key that every user can read (mode {mode:03o})"
+        )),
+    }
+}
+
+/// The text of a file.
+pub(super) fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     // a FIFO would make us wait for a writer
     let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
     let mut options = File::options();
@@ -439,12 +514,6 @@ pub(super) fn read_file(path: &Path, is_private: bool, bytes_max: u64) -> io::Re
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is no file"));
-    }
-    let mode = metadata.permissions().mode() & 0o777;
-    if is_private && mode & 0o007 != 0 {
-        return Err(io::Error::other(format!(
-            "it is a private key that every user can read (mode {mode:03o}; chmod 600 it)"
-        )));
     }
     let mut text = Vec::new();
     file.take(bytes_max + 1).read_to_end(&mut text)?;

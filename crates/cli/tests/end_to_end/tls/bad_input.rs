@@ -79,12 +79,71 @@ fn check_says_file_line_and_reason_of_a_certificate_that_cannot_be_used() {
         &open,
         &["certificates[1].key", "every user can read", "chmod 600"],
     );
+    let exchanged = Issued {
+        chain: good.key.clone(),
+        key: good.chain.clone(),
+    };
+    refused(
+        &exchanged,
+        &["certificates[1].chain", "`chain` and `key` are exchanged"],
+    );
 
     // served all the same
     let (exit, said) = check(folder, &gateway(&[&good, &other]));
     assert_eq!(exit, 0, "{said}");
     assert!(said.contains("no route is for `b.test`"), "{said}");
     assert!(said.contains("weir.toml:"), "{said}");
+}
+
+#[test]
+fn check_warns_of_what_will_fail_later_and_refuses_a_folder_that_cannot_be_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let unnamed = Issued::files(folder, "unnamed");
+    let [key, chain] = [&unnamed.key, &unnamed.chain].map(|it| it.to_string_lossy());
+    let made = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+        ])
+        .args(["-nodes", "-days", "2", "-subj", "/CN=a.test"])
+        .args(["-keyout", &key, "-out", &chain])
+        .output()
+        .expect("openssl starts");
+    assert!(made.status.success());
+    let told = Config::gateway(&["http://127.0.0.1:1"]).tls(&[&unnamed]);
+    let told = told
+        .route_http2(true)
+        .of_route("send_proxy_protocol = \"v2\"");
+    let (exit, said) = check(folder, &told);
+    assert_eq!(exit, 0, "{said}");
+    for part in [
+        "unnamed.pem`: the certificate is for no host by name",
+        "subjectAltName=DNS:",
+        "the certificate ends in 48 hours",
+        "route[0].http2",
+        "HTTP/1.1 is spoken all the same",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let good = Issued::new(folder, "good", &["a.test"], KeyKind::Ecdsa);
+    let acme = Config::gateway(&["http://127.0.0.1:1"]).listener("127.0.0.1:0", "gateway");
+    let acme = acme.of_listener("tls = { certificates = [{ acme = [\"a.test\"] }] }");
+    let ca = format!("{:?}", good.chain);
+    let acme = acme
+        .set("acme.terms_agreed", "true")
+        .set("acme.ca", &ca)
+        .set("acme.folder", "\"/proc/nope/acme\"");
+    let (exit, said) = check(folder, &acme);
+    assert_eq!(exit, 3, "{said}");
+    assert!(
+        said.contains("the folder `/proc/nope/acme/"),
+        "{said}"
+    );
 }
 
 fn set_mode(path: &Path, mode: u32) {

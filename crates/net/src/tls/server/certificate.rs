@@ -1,6 +1,7 @@
 //! A certificate with its chain and key, checked.
 
 use crate::tls::provider;
+use crate::tls::time_length::length;
 use rustls::SignatureAlgorithm;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
@@ -90,10 +91,17 @@ impl Certificate {
         now_s: u64,
         ages: Ages,
     ) -> Result<Self, CertificateError> {
+        let text = chain;
         let chain: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(chain).collect();
         let chain = chain.map_err(|error| CertificateError::chain(reason(&error), CHAIN_FORM))?;
         let Some(first) = chain.first().cloned() else {
-            return Err(CertificateError::chain("it has no certificate", CHAIN_FORM));
+            return Err(match is_swapped(text, key) {
+                true => CertificateError::chain(
+                    "it has a private key, and the file of the key has a certificate",
+                    "`chain` and `key` are exchanged",
+                ),
+                false => CertificateError::chain("it has no certificate", CHAIN_FORM),
+            });
         };
         let key = PrivateKeyDer::from_pem_slice(key)
             .map_err(|error| CertificateError::key(key_reason(&error), KEY_FORM))?;
@@ -184,6 +192,12 @@ const KEY_FORM: &str = "use a file in PEM with the private key, without a passwo
                         pkey` writes it";
 const KEY_KINDS: &str =
     "use a key for RSA of 2048 bits or more, ECDSA on P-256 or P-384, or Ed25519";
+
+/// Whether the text for the chain has a key instead, and the other way round.
+fn is_swapped(chain: &[u8], key: &[u8]) -> bool {
+    let has_certificate = CertificateDer::pem_slice_iter(key).any(|it| it.is_ok());
+    has_certificate && PrivateKeyDer::from_pem_slice(chain).is_ok()
+}
 
 /// What is wrong with a file in PEM.
 pub(in crate::tls) fn reason(error: &pem::Error) -> String {
@@ -283,13 +297,4 @@ fn validity_of(parsed: &EndEntityCert<'_>, certificate: &CertificateDer<'_>) -> 
 
 fn ago(now_s: u64, then: UnixTime) -> String {
     format!("{} ago", length(now_s.saturating_sub(then.as_secs())))
-}
-
-/// A length of time in whole days or hours.
-fn length(seconds: u64) -> String {
-    const DAY_S: u64 = 24 * 3600;
-    match seconds {
-        DAY_S.. => format!("{} days", seconds / DAY_S),
-        _ => format!("{} hours", seconds.div_ceil(3600)),
-    }
 }

@@ -1,6 +1,8 @@
 //! The PROXY protocol toward the next hops of a route.
 
+use crate::config::Route;
 use crate::config::setting::Setting;
+use crate::config::setting::invalid::Invalid;
 use crate::config::values::text::choice;
 use weir_net::next_hops::ProxyHeaderVersion;
 
@@ -35,4 +37,20 @@ pub(super) fn setting() -> Setting {
             "have `UNKNOWN` (v1) or `LOCAL` (v2). Without it there is no header.",
         ],
     )
+}
+
+/// Routes that ask for HTTP/2, which is not spoken on a connection for one request.
+pub(in crate::config) fn warnings(routes: &[Route]) -> Vec<Invalid> {
+    let routes = routes.iter().enumerate();
+    let in_vain = routes
+        .filter(|(_, route)| route.http2 == Some(true) && route.send_proxy_protocol.is_some());
+    let warnings = in_vain.map(|(index, _)| {
+        Invalid::new(
+            format!("route[{index}].http2"),
+            "HTTP/1.1 is spoken all the same: with `send_proxy_protocol` each connection is for one \
+             request",
+            "leave one of the two out",
+        )
+    });
+    warnings.collect()
 }
