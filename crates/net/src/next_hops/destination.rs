@@ -48,8 +48,9 @@ pub enum ConnectOutcome {
 /// An attempt that failed for a lack of file descriptors, or before an address was tried, says
 /// nothing of the next hop and is not reported.
 pub trait ConnectObserver {
-    /// Connecting to `hop` ended at `now`. Called on the worker that connected.
-    fn connect_ended(&self, now: Now, hop: &HopKey, outcome: ConnectOutcome);
+    /// Connecting to `hop` ended at `now`, for the reason `why` if a handshake has failed. Called on
+    /// the worker that connected.
+    fn connect_ended(&self, now: Now, hop: &HopKey, outcome: ConnectOutcome, why: Option<&str>);
 }
 
 impl Destination {
@@ -68,9 +69,9 @@ impl Destination {
     }
 
     /// Reports the result of a connection attempt to the observer.
-    pub(super) fn report(&self, now: Now, outcome: ConnectOutcome) {
+    pub(super) fn report(&self, now: Now, outcome: ConnectOutcome, why: Option<&str>) {
         if let Some(observer) = &self.observer {
-            observer.connect_ended(now, &self.hop, outcome);
+            observer.connect_ended(now, &self.hop, outcome, why);
         }
     }
 

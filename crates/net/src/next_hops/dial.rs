@@ -9,7 +9,7 @@ use super::rules::ConnectionRules;
 use super::socket::{NextHopSocket, TlsConnection};
 use crate::flow::{self, first_window};
 use crate::resolver::ResolveError;
-use crate::tls::client::{TlsFailure, handshake};
+use crate::tls::client::{TlsFailure, UNTRUSTED, handshake};
 use crate::tls::{TlsClient, Trust};
 use crate::workers::Worker;
 use std::io;
@@ -85,10 +85,10 @@ pub(crate) async fn dial(
     match outcome {
         // it is well when its handshake is complete
         HopOutcome::Opened if tls.is_some() => {}
-        HopOutcome::Opened => destination.report(worker.now(), ConnectOutcome::Connected),
+        HopOutcome::Opened => destination.report(worker.now(), ConnectOutcome::Connected, None),
         // a lack of descriptors says nothing about the next hop
         HopOutcome::Limit => {}
-        _ => destination.report(worker.now(), ConnectOutcome::Failed),
+        _ => destination.report(worker.now(), ConnectOutcome::Failed, None),
     }
     let mut connected = result?;
     if let Some(version) = destination.hop.proxy_header {
@@ -114,13 +114,17 @@ pub(crate) async fn dial(
                 Err(_) => Some(ConnectOutcome::HandshakeFailed),
             };
             if let Some(outcome) = outcome {
-                destination.report(worker.now(), outcome);
+                let why = shaken.as_ref().err().map(|failure| &*failure.text);
+                destination.report(worker.now(), outcome, why);
             }
             if shaken.is_err() {
                 let failed = Metric::NextHopConnections(HopOutcome::Tls);
                 worker.counters().inc(failed);
             }
-            shaken.map_err(|failure| ConnectFailure::new(failure.error, failure.text))?
+            shaken.map_err(|failure| {
+                let text = format!("no TLS with {}: {}", destination.hop, failure.text);
+                ConnectFailure::new(failure.error, text)
+            })?
         }
     };
     Ok(NewStream {
@@ -180,7 +184,13 @@ async fn secure(
             (socket.take_moved(), Ok(socket))
         }
         Err(mut failure) => {
-            failure.text = format!("no TLS with {hop}: {}", failure.text);
+            if failure.text.ends_with(UNTRUSTED) {
+                failure.text.push_str(" (route[].tls.ca)");
+            }
+            if hop.proxy_header.is_some() && failure.error == ProxyError::TlsProtocolError {
+                let other = ", or it expects no PROXY header (route[].send_proxy_protocol)";
+                failure.text.push_str(other);
+            }
             (failure.moved, Err(failure))
         }
     };

@@ -378,19 +378,22 @@ impl NextHop {
 struct RouteHealth(RouteHop);
 
 impl ConnectObserver for RouteHealth {
-    fn connect_ended(&self, now: Now, _hop: &HopKey, ended: ConnectOutcome) {
+    fn connect_ended(&self, now: Now, _hop: &HopKey, ended: ConnectOutcome, why: Option<&str>) {
         let outcome = match ended {
             // its system accepts connections while it is stopped: it is well when it answers
             ConnectOutcome::Connected if self.0.is_sibling() => return,
             ConnectOutcome::Connected => Outcome::Connected,
             ConnectOutcome::Failed | ConnectOutcome::HandshakeFailed => Outcome::ConnectFailed,
         };
-        let why = match ended {
-            ConnectOutcome::HandshakeFailed => "its TLS handshake fails",
-            ConnectOutcome::Connected | ConnectOutcome::Failed => "it accepts no connection",
+        let why = match (ended, why) {
+            (ConnectOutcome::HandshakeFailed, Some(why)) => {
+                format!("its TLS handshake fails: {why}")
+            }
+            (ConnectOutcome::HandshakeFailed, None) => "its TLS handshake fails".to_owned(),
+            _ => "it accepts no connection".to_owned(),
         };
         let report = |routes: &mut Routes, hop| routes.report(now, hop, outcome);
-        self.0.tell_health(now, why, report);
+        self.0.tell_health(now, &why, report);
     }
 }
 

@@ -108,7 +108,7 @@ fn content_of_a_request_reaches_a_next_hop_by_tls_unchanged() {
 /// Expects that a next hop with this certificate is refused for it, and gets no request.
 #[track_caller]
 fn expect_refused(origin: &Origin, config: &Config, why: &str) {
-    let weir = Weir::serve(config);
+    let mut weir = Weir::serve(config);
     let reply = fetch(&weir, "/cached").expect(502);
     let status = reply.field("proxy-status");
     assert!(status.contains("error=tls_certificate_error"), "{status}");
@@ -116,6 +116,9 @@ fn expect_refused(origin: &Origin, config: &Config, why: &str) {
     let failed = "weir_next_hop_connections_total{outcome=\"tls\"}";
     assert!(weir.metrics().count(failed) > 0);
     assert_eq!(origin.requests(), 0, "{why}");
+    // the operator is told as much as the client
+    let said = weir.wait_for("its TLS handshake fails: its certificate is refused");
+    assert!(said.contains(why), "{why}: {said}");
 }
 
 #[test]
@@ -123,7 +126,11 @@ fn next_hop_with_a_wrong_certificate_gets_no_byte_of_a_request() {
     let (origin, _) = Origin::right("");
     let url = origin.nginx.https("localhost");
     let system = Config::gateway(&[&url]);
-    expect_refused(&origin, &system, "UnknownIssuer");
+    expect_refused(
+        &origin,
+        &system,
+        "its authority is not trusted (route[].tls.ca)",
+    );
     let folder = origin.folder.path();
     let other = Issued::new(folder, "other", &["localhost"], KeyKind::Ecdsa);
     expect_refused(

@@ -10,7 +10,7 @@ mod tls_client;
 mod trust;
 mod verified_stream;
 
-pub(crate) use handshake::{TlsFailure, handshake};
+pub(crate) use handshake::{TlsFailure, UNTRUSTED, handshake};
 pub use tls_client::{TlsClient, TlsClients};
 pub use trust::{Authorities, AuthoritiesError, Trust};
 pub use verified_stream::VerifiedStream;
