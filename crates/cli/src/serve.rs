@@ -207,7 +207,17 @@ fn announcement(config: &Config, started: &BoundAddresses) -> String {
     let mut lines = format!("weir {} is ready\n", env!("CARGO_PKG_VERSION"));
     for listener in &started.listeners {
         let (mode, scheme) = (listener.mode, scheme_of(listener));
-        lines.push_str(&format!("  {mode:8} {scheme}://{}\n", listener.address));
+        let balancers: Vec<String> = listener
+            .proxy_protocol
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let behind = match balancers.is_empty() {
+            true => String::new(),
+            false => format!(" (PROXY from {})", balancers.join(", ")),
+        };
+        let address = listener.address;
+        lines.push_str(&format!("  {mode:8} {scheme}://{address}{behind}\n"));
     }
     if let Some(clients) = clients::description(&config.access, &started.listeners) {
         lines.push_str(&format!("  clients  {clients}\n"));

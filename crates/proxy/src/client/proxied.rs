@@ -1,7 +1,9 @@
 //! Connections that balancers hand on, each behind a header that says whose it is.
 
 use super::begun::{self, Begun};
+use crate::config::LogClients;
 use crate::log::client::ListenerFacts;
+use crate::log::module_log::RefusalKind;
 use crate::worker::core::Worker;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -23,9 +25,38 @@ pub(crate) async fn begin(mut accepted: Accepted<ListenerFacts>, worker: Rc<Work
         (ProxyHeaderEnd::Client, Some(client)) => accepted.peer = client,
         (ProxyHeaderEnd::Own, _) => {}
         // what follows is of no client that is known
-        _ => return Begun::Ended,
+        _ => {
+            say(&accepted, &worker, end);
+            return Begun::Ended;
+        }
     }
     begun::begin(accepted, worker).await
+}
+
+/// Tells the operator why a connection was closed without an answer.
+fn say(accepted: &Accepted<ListenerFacts>, worker: &Worker, end: ProxyHeaderEnd) {
+    let why = match end {
+        ProxyHeaderEnd::Refused => "its address is not in listener[].proxy_protocol",
+        ProxyHeaderEnd::Malformed => "it does not begin with a PROXY header",
+        ProxyHeaderEnd::Timeout => "it has sent no PROXY header in time",
+        // such as a check of health
+        _ => return,
+    };
+    let settings = worker.settings();
+    let from = match settings.config.log.clients {
+        LogClients::Full => format!(" from {}", accepted.peer.ip().to_canonical()),
+        // it may be a client that has found the port
+        LogClients::Hash => String::new(),
+    };
+    let log = &worker.shared.module_log;
+    log.write_refusal(worker.now().tick, RefusalKind::Balancer, || {
+        let to = &accepted.listener.default;
+        let port = to.port.map(|port| format!(":{port}")).unwrap_or_default();
+        format!(
+            "refused a connection{from} to {}{port}: {why}",
+            to.host.as_str()
+        )
+    });
 }
 
 /// Reads the header; the client that it names.

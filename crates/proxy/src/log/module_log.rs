@@ -21,18 +21,20 @@ pub(crate) struct ModuleLog {
     queue: OnceLock<Option<SyncSender<String>>>,
     /// Of lines about health.
     health: Mutex<LineLimit>,
-    /// When the last line of each kind about a refused node was written.
-    refused: [Mutex<Option<Tick>>; 2],
+    /// When the last line of each kind about what was refused was written.
+    refused: [Mutex<Option<Tick>>; 3],
 }
 
-/// What a line about a refused node is about. Each kind has a pause of its own: any program can say
+/// What a line about what was refused is about: a node, or a balancer. Each kind has a pause of its own: any program can say
 /// that it is some node, and must not keep the operator from learning that a member is refused.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RefusalKind {
     /// A request in the name of a member that is not proved: the secrets may differ.
     MemberNotProved,
-    /// All else.
+    /// All else about nodes.
     Other,
+    /// A connection of a listener for balancers alone.
+    Balancer,
 }
 
 impl fmt::Debug for ModuleLog {
@@ -72,7 +74,7 @@ impl ModuleLog {
         }
     }
 
-    /// Writes a line about what was refused at a peer listener soon, unless there was one of this
+    /// Writes a line about what was refused soon, unless there was one of this
     /// kind lately: any program can cause it.
     pub(crate) fn write_refusal(
         &self,

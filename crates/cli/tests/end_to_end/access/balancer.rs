@@ -83,7 +83,7 @@ fn denied_client_is_denied_behind_a_balancer_that_is_not() {
 #[test]
 fn connection_of_no_balancer_is_closed_whatever_it_says() {
     let nginx = Nginx::start(LOCATIONS);
-    let weir = Weir::serve(&gateway(&nginx, "[\"127.0.0.9\"]"));
+    let mut weir = Weir::serve(&gateway(&nginx, "[\"127.0.0.9\"]"));
     let mut client = RawClient::connect(weir.address());
     client.send("PROXY TCP4 127.0.0.9 127.0.0.1 1 2\r\nGET /who HTTP/1.1\r\nHost: a\r\n\r\n");
     assert!(client.is_closed());
@@ -91,6 +91,16 @@ fn connection_of_no_balancer_is_closed_whatever_it_says() {
         metrics.count("weir_proxy_headers_total{end=\"refused\"}") == 1
     };
     weir.until("a refused connection", refused);
+    let said = weir.wait_for("refused a connection from 127.0.0.1 to 127.0.0.1:");
+    assert!(
+        said.ends_with("its address is not in listener[].proxy_protocol"),
+        "{said}"
+    );
+    assert!(
+        weir.said().contains("(PROXY from 127.0.0.9"),
+        "{}",
+        weir.said()
+    );
 }
 
 #[test]
