@@ -1,6 +1,8 @@
 //! The access log in its formats, read as their readers would.
 
-use crate::support::{Config, Curl, Nginx, RawClient, Signal, Terminal, Weir, content};
+use crate::support::{
+    Config, Curl, Issued, KeyKind, Nginx, RawClient, Signal, Terminal, Weir, content,
+};
 use serde_json::Value;
 
 const LOCATIONS: &str = "
@@ -123,6 +125,39 @@ fn json_line_is_valid_json_with_verdict_status_sizes_and_timings() {
             .as_str()
             .is_some_and(|target| target.ends_with("/missing?q=%22"))
     );
+}
+
+#[test]
+fn line_of_a_gateway_has_the_scheme_and_the_host_that_its_target_lacks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let issued = Issued::new(folder.path(), "a", &["a.test"], KeyKind::Ecdsa);
+    let nginx = Nginx::start(LOCATIONS);
+    let config = Config::gateway(&[&nginx.origin()]).tls(&[&issued]);
+    let mut weir = Weir::serve(&config.set("log.access", "\"access.log\""));
+    let curl = || {
+        let to = format!("::{}", weir.address());
+        Curl::direct().args(["-k", "--connect-to", &to])
+    };
+    for version in ["--http1.1", "--http2"] {
+        let curl = curl().args([version]);
+        curl.fetch("https://a.test/id").reply().expect(200);
+    }
+    // no password is written, not even of a host that no URL has
+    let odd = curl().args(["--http1.1"]).field("Host: user:secret@a.test");
+    odd.fetch("https://a.test/id").reply().expect(400);
+    assert_eq!(weir.stop().code(), Some(0));
+    let text = std::fs::read_to_string(weir.file("access.log")).expect("a log");
+    assert!(!text.contains("secret"), "{text}");
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    for line in &lines[..2] {
+        assert_eq!(line["target"], "/id", "{line}");
+        assert_eq!(line["scheme"], "https", "{line}");
+        assert_eq!(line["host"], "a.test", "{line}");
+    }
+    assert!(lines[2]["host"].is_null(), "{}", lines[2]);
 }
 
 /// A response that does not come with its head is brought by a fetch; those who join it have

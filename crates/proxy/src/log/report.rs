@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weir_measure::{Counters, Metric, RequestPhase, RuleDeviation, StatusClass};
 use weir_policy::verdict::Deviation;
 use weir_policy::{Handling, Hit, NotStored, Phases, Storing, Verdict};
+use weir_semantics::Scheme;
 
 /// Where a worker writes down what its requests did.
 #[derive(Clone, Copy)]
@@ -86,6 +87,12 @@ impl LogSinks<'_> {
             // the head is judged in the form of HTTP/1.1
             line.version = "HTTP/2.0";
         }
+        let listener = finished.client.listener;
+        match is_origin_form(&line) {
+            true if listener.is_tls() => line.scheme = Scheme::Https.as_str(),
+            true => line.scheme = listener.scheme.as_str(),
+            false => line.host = b"",
+        }
         self.access_log.log(&Entry {
             time_unix_ms: unix_ms(),
             client: LoggedClient::At(finished.client.peer),
@@ -100,6 +107,12 @@ impl LogSinks<'_> {
             total_us: finished.total_us,
         });
     }
+}
+
+/// Whether the target names no host, and `Host` one that may be shown: user information in it is
+/// malformed, and can be a password.
+fn is_origin_form(line: &RequestLine<'_>) -> bool {
+    line.target.starts_with(['/', '*']) && !line.host.is_empty() && !line.host.contains(&b'@')
 }
 
 /// Counts a request of a client whose response is made, but for the time it takes.

@@ -227,6 +227,8 @@ impl Request {
         use_it(RequestLine {
             method: &self.text.method,
             target: &self.text.target,
+            scheme: "",
+            host: field("host"),
             version: self.version.as_str(),
             user_agent: field("user-agent"),
             referer: field("referer"),

@@ -46,6 +46,10 @@ pub(crate) struct RequestLine<'a> {
     pub(crate) method: &'a str,
     /// Target URI, as received.
     pub(crate) target: &'a str,
+    /// The scheme of a target that names none; empty if it names one.
+    pub(crate) scheme: &'static str,
+    /// `Host`, as received, where the target names none; else empty.
+    pub(crate) host: &'a [u8],
     /// `HTTP/1.0`, `HTTP/1.1` or `HTTP/2.0`.
     pub(crate) version: &'a str,
     /// `User-Agent`.
@@ -61,6 +65,8 @@ impl<'a> RequestLine<'a> {
         Self {
             method: head.method,
             target: head.target,
+            scheme: "",
+            host: field("host"),
             version: head.version.as_str(),
             user_agent: field("user-agent"),
             referer: field("referer"),

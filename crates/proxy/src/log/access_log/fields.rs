@@ -81,6 +81,10 @@ fields! {
         |entry| text(entry.request.method.as_bytes());
     "target", "Target URI, as received; of a malformed request it is absent.",
         |entry| Value::Text(entry.request.target.as_bytes(), TARGET_BYTES_MAX);
+    "scheme", "`http` or `https`: that of a target without one, as gateways get it.",
+        |entry| text(entry.request.scheme.as_bytes());
+    "host", "`Host` of the request, as received, where the target names no host.",
+        |entry| text(entry.request.host);
     "version", "`HTTP/1.0`, `HTTP/1.1` or `HTTP/2.0`.",
         |entry| text(entry.request.version.as_bytes());
     "client_reused", "Not the first request on the client's connection.",

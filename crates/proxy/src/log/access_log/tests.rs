@@ -94,7 +94,7 @@ fn forwarded() -> Sample {
             target: "http://a.example/x?q=\"1\"",
             version: "HTTP/1.1",
             user_agent: b"curl/8 \"x\"\r\nfake",
-            referer: b"",
+            ..RequestLine::default()
         },
     }
 }
@@ -121,6 +121,17 @@ fn json_line_holds_logged_values_and_omits_empty_ones() {
         "content_type": "text/html; charset=utf-8", "user_agent": "curl/8 \"x\"\r\nfake",
     });
     assert_eq!(read, expected);
+}
+
+#[test]
+fn target_without_a_host_is_written_with_its_scheme_and_host() {
+    let mut sample = forwarded();
+    sample.request.target = "/x";
+    sample.request.scheme = "https";
+    sample.request.host = b"a.example\"";
+    let text = line(Format::Json, &sample.entry());
+    let fields = r#""target":"/x","scheme":"https","host":"a.example\"","version""#;
+    assert!(text.contains(fields), "{text}");
 }
 
 #[test]
