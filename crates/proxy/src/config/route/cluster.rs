@@ -10,7 +10,7 @@ use crate::config::setting::check_range;
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::mistakes::Mistakes;
 use crate::config::values::byte_size::ByteSize;
-use crate::config::values::next_hop_url::NextHopUrl;
+use crate::config::values::next_hop_url::{ClearUrl, NextHopUrl};
 use crate::config::values::time::span::Span;
 use crate::config::values::token_file::TokenFile;
 use serde::{Deserialize, Serialize};
@@ -255,7 +255,7 @@ impl Cluster {
                     "node has follows from its name: one that moves to another address keeps them.",
                 ],
             ),
-            Setting::new::<NextHopUrl>(
+            Setting::new::<ClearUrl>(
                 "cluster.member[].url",
                 &["Where its listener of the mode `peer` is."],
             ),
@@ -288,7 +288,7 @@ impl Cluster {
                 ],
             )
             .by_default(&default.etcd_prefix),
-            Setting::new::<NextHopUrl>(
+            Setting::new::<ClearUrl>(
                 "cluster.url",
                 &[
                     "Where the other members reach the peer listener of this node, which announces it in etcd. Without it,",

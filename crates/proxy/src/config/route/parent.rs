@@ -6,7 +6,7 @@ use crate::config::route::{HostPattern, OwnPlaces, PathPrefix};
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::mistakes::Mistakes;
 use crate::config::setting::{Setting, check_range};
-use crate::config::values::next_hop_url::NextHopUrl;
+use crate::config::values::next_hop_url::{ClearUrl, NextHopUrl};
 use crate::config::values::text::choice;
 use crate::config::values::time::span::Span;
 use crate::config::values::token_file::TokenFile;
@@ -136,7 +136,7 @@ impl Parent {
 
     pub(in crate::config) fn settings() -> Vec<Setting> {
         vec![
-            Setting::new::<NextHopUrl>(
+            Setting::new::<ClearUrl>(
                 "parent[].url",
                 &[
                     "Another proxy, to which requests of forward listeners are sent, in absolute form, and CONNECT too.",

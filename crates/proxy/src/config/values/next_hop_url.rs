@@ -89,6 +89,13 @@ impl Form for NextHopUrl {
 
 text_value!(NextHopUrl);
 
+/// A [`NextHopUrl`] of what is spoken to in clear.
+pub(in crate::config) struct ClearUrl;
+
+impl Form for ClearUrl {
+    const FORM: &'static str = "a URL of scheme http, such as \"http://10.0.0.1:8080\"";
+}
+
 /// The port of a scheme (RFC 9110 §4.2.1, §4.2.2).
 const fn default_port(tls: bool) -> u16 {
     if tls { 443 } else { 80 }
