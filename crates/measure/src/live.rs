@@ -103,6 +103,10 @@ pub struct NextHopRow {
     pub url: String,
     /// `route`, `parent` or `sibling`.
     pub kind: String,
+    /// The first route that it is of, as host and path, and how many more there are: one URL can be
+    /// spoken to in several ways. Empty of others.
+    #[serde(default)]
+    pub routes: String,
     /// `in`; `ejected`: it failed, and is not asked; `spent`: its link has spent its quota, and
     /// nothing is fetched over it.
     pub state: String,

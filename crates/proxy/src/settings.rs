@@ -304,9 +304,12 @@ impl Settings {
     /// How the next hops of routes are, and parents and siblings.
     pub(crate) fn next_hops(&self, now: Now) -> Vec<NextHopRow> {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = next_hop_tls::names_of_routes(&self.config);
         let of_routes = (0..).zip(&self.hops).filter_map(|(number, hop)| {
             let health = routes.hop_health(now, HopId(number))?;
-            Some((hop.clone(), next_hop_row(hop.url(), "route", health)))
+            let mut row = next_hop_row(hop.url(), "route", health);
+            row.routes = names.remove(hop).unwrap_or_default();
+            Some((hop.clone(), row))
         });
         let all = of_routes.chain(self.hierarchy.next_hops(now));
         let rows = all.map(|(hop, mut row)| {

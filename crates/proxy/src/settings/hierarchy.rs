@@ -51,6 +51,7 @@ pub(crate) fn next_hop_row(url: String, kind: &str, health: HopHealth) -> NextHo
     NextHopRow {
         url,
         kind: kind.to_owned(),
+        routes: String::new(),
         state: match health.ejected_for_ms {
             None => "in",
             Some(_) => "ejected",

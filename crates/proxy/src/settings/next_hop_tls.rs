@@ -3,6 +3,7 @@
 
 use super::tls::read_file;
 use crate::config::{Config, Invalid, NextHopUrl, Route, SendProxyProtocol};
+use std::collections::HashMap;
 use weir_net::next_hops::HopKey;
 use weir_net::tls::client::Authorities;
 use weir_net::tls::{TlsClients, Trust};
@@ -27,6 +28,30 @@ pub(crate) fn hop_key(route: &Route, url: &NextHopUrl) -> HopKey {
         false => key,
         true => key.by_http2(),
     }
+}
+
+/// The first route of each next hop, as host and path, and how many more it has.
+pub(crate) fn names_of_routes(config: &Config) -> HashMap<HopKey, String> {
+    let mut firsts: HashMap<HopKey, (&Route, usize)> = HashMap::new();
+    for route in &config.routes {
+        for url in &route.next_hops {
+            let first = firsts.entry(hop_key(route, url));
+            first
+                .and_modify(|(_, more)| *more += 1)
+                .or_insert((route, 0));
+        }
+    }
+    let name = |(route, more): (&Route, usize)| {
+        let host = route.host.as_ref();
+        let host = host.map_or_else(|| "*".to_owned(), ToString::to_string);
+        let path = route.path.as_str();
+        match more {
+            0 => format!("{host} {path}"),
+            more => format!("{host} {path} and {more} more"),
+        }
+    };
+    let names = firsts.into_iter().map(|(key, of)| (key, name(of)));
+    names.collect()
 }
 
 /// A next hop as each route with it has it, and as a parent.

@@ -26,18 +26,23 @@ fn written(rows: &[NextHopRow]) -> String {
     if rows.is_empty() {
         return "no next hop is configured: hosts of URLs are asked themselves\n".into();
     }
-    let head = ["url", "kind", "state", "back in s", "requests"].map(str::to_owned);
+    let head = ["url", "kind", "state", "back in s", "requests", "of"].map(str::to_owned);
     let cells = |row: &NextHopRow| {
-        let left = row
-            .ejected_for_s
-            .map_or_else(String::new, |s| s.to_string());
+        let (state, left) = match row.ejected_for_s {
+            Some(0) => ("to be tried", String::new()),
+            left => (
+                row.state.as_str(),
+                left.map_or_else(String::new, |s| s.to_string()),
+            ),
+        };
         let outstanding = row.outstanding.to_string();
         [
             row.url.clone(),
             row.kind.clone(),
-            row.state.clone(),
+            state.to_owned(),
             left,
             outstanding,
+            row.routes.clone(),
         ]
     };
     let rows = std::iter::once(head).chain(rows.iter().map(cells));

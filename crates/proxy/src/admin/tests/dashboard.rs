@@ -170,6 +170,7 @@ pub(super) fn next_hops() -> Vec<NextHopRow> {
     let row = |url: &str, ejected_for_s: Option<u64>| NextHopRow {
         url: url.to_owned(),
         kind: "route".to_owned(),
+        routes: "a.test /".to_owned(),
         state: ejected_for_s.map_or("in", |_| "ejected").to_owned(),
         ejected_for_s,
         outstanding: 2,
@@ -234,7 +235,7 @@ fn next_hops_and_links_are_told_as_tables_and_json_and_rules_among_the_metrics()
     for (path, expected) in [
         (
             "/next-hops",
-            "http://10.0.0.2:80  route  ejected  7          2\n",
+            "http://10.0.0.2:80  route  ejected  7          2         a.test /\n",
         ),
         (
             "/next-hops?format=json",
