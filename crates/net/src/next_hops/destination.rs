@@ -48,8 +48,8 @@ pub enum ConnectOutcome {
 /// An attempt that failed for a lack of file descriptors, or before an address was tried, says
 /// nothing of the next hop and is not reported.
 pub trait ConnectObserver {
-    /// Connecting to `hop` ended at `now`, for the reason `why` if a handshake has failed. Called on
-    /// the worker that connected.
+    /// Connecting to `hop` ended at `now`, for the reason `why` if a handshake has failed. Called
+    /// on the worker that connected.
     fn connect_ended(&self, now: Now, hop: &HopKey, outcome: ConnectOutcome, why: Option<&str>);
 }
 

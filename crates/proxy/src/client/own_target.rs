@@ -22,8 +22,8 @@ pub(super) enum OwnAuthority {
 }
 
 impl OwnAuthority {
-    /// That of a connection to `listener`, accepted at `local()`; `None` if the listener has targets
-    /// in origin-form in any case, or is not for clients.
+    /// That of a connection to `listener`, accepted at `local()`; `None` if the listener has
+    /// targets in origin-form in any case, or is not for clients.
     pub(super) fn of(
         listener: &ListenerFacts,
         local: impl FnOnce() -> Option<SocketAddr>,

@@ -25,8 +25,9 @@ pub(crate) struct ModuleLog {
     refused: [Mutex<Option<Tick>>; 3],
 }
 
-/// What a line about what was refused is about: a node, or a balancer. Each kind has a pause of its own: any program can say
-/// that it is some node, and must not keep the operator from learning that a member is refused.
+/// What a line about what was refused is about: a node, or a balancer. Each kind has a pause of its
+/// own: any program can say that it is some node, and must not keep the operator from learning that
+/// a member is refused.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RefusalKind {
     /// A request in the name of a member that is not proved: the secrets may differ.

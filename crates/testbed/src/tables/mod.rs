@@ -59,6 +59,10 @@ const TABLES: &[(&str, MakeTable)] = &[
         newest::record(count::record_is_whole)
             .map(|(record, path)| from(&path, &count::Figures::render(&record)))
     }),
+    ("attack", || {
+        newest::record(peers::attack::record_is_whole)
+            .map(|(record, path)| from(&path, &peers::attack::Figures::render(&record)))
+    }),
     ("instructions", || {
         newest::record(instructions::record_is_whole)
             .map(|(record, path)| from(&path, &instructions::Figures::render(&record)))
