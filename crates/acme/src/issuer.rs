@@ -93,6 +93,7 @@ impl Run {
         let mut stopped = settings.clone();
         let stopped = async { while stopped.changed().await.is_ok() {} };
         tokio::select! {
+            biased;
             () = stopped => {}
             () = self.follow(settings) => {}
         }
@@ -108,6 +109,11 @@ impl Run {
             self.track(&current, &storage);
             self.work(&current, (&storage, &client), &mut settings)
                 .await;
+            // no more settings come: what waits for that is polled when this waits, which it would
+            // not do again
+            if settings.has_changed().is_err() {
+                return;
+            }
         }
     }
 
