@@ -140,10 +140,7 @@ fn check_warns_of_what_will_fail_later_and_refuses_a_folder_that_cannot_be_made(
         .set("acme.folder", "\"/proc/nope/acme\"");
     let (exit, said) = check(folder, &acme);
     assert_eq!(exit, 3, "{said}");
-    assert!(
-        said.contains("the folder `/proc/nope/acme/"),
-        "{said}"
-    );
+    assert!(said.contains("the folder `/proc/nope/acme/"), "{said}");
 }
 
 fn set_mode(path: &Path, mode: u32) {
