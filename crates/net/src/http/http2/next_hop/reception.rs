@@ -151,11 +151,7 @@ impl<'a> Http2Reception<'a> {
     /// connection.
     pub(crate) fn protocol_error(&self) -> Option<HopProtocolError> {
         let shared = &self.place.connection.shared;
-        if shared.is_foreign() {
-            return Some(HopProtocolError::Foreign);
-        }
-        let malformed = self.state.malformed;
-        malformed.or_else(|| shared.flood().map(HopProtocolError::Flood))
+        shared.protocol_error(self.state.malformed)
     }
 
     pub(crate) fn is_worth_reading(&mut self, limits: &HeadLimits) -> bool {

@@ -1,5 +1,6 @@
 //! What the streams of a connection to a next hop share.
 
+use super::protocol_error::HopProtocolError;
 use crate::flow::tcp_info;
 use crate::http::http2::frame_reader::{FrameHead, FrameReader};
 use crate::http::http2::piece::SendQueue;
@@ -178,6 +179,18 @@ impl Shared {
     pub(super) fn is_foreign(&self) -> bool {
         let frames = self.frames.borrow();
         frames.is_foreign || frames.has_bytes && !frames.has_begun
+    }
+
+    /// How the next hop has broken the protocol: on the whole connection, or else on a stream of
+    /// it, as `of_stream` says.
+    pub(super) fn protocol_error(
+        &self,
+        of_stream: Option<HopProtocolError>,
+    ) -> Option<HopProtocolError> {
+        if self.is_foreign() {
+            return Some(HopProtocolError::Foreign);
+        }
+        of_stream.or_else(|| self.flood().map(HopProtocolError::Flood))
     }
 
     /// Whether something was received since this was last asked.
