@@ -35,6 +35,7 @@ const KNOWN: &[Need] = &[
     ("tmux", "tmux"),
     ("c-icap", "c-icap"),
     ("virus_scan.so", "libc-icap-mod-virus-scan"),
+    ("libfaketime.so.1", "libfaketime"),
     ("clamd", "clamav-daemon"),
     // its modules cache, cache_disk, proxy and proxy_http, and htcacheclean, come with it
     ("apache2", "apache2"),
@@ -70,8 +71,8 @@ const KNOWN: &[Need] = &[
     ("umoci", "umoci"),
 ];
 
-/// Where daemons, Go and services of c-icap are kept; not all of it is on every `PATH`.
-const MORE_DIRECTORIES: [&str; 5] = [
+/// Where daemons, Go and libraries to load are kept; not all of it is on every `PATH`.
+const MORE_DIRECTORIES: [&str; 6] = [
     "/usr/local/sbin",
     "/usr/sbin",
     "/sbin",
@@ -79,6 +80,8 @@ const MORE_DIRECTORIES: [&str; 5] = [
     "/usr/local/go/bin",
     // the services of c-icap
     "/usr/lib/x86_64-linux-gnu/c_icap",
+    // what gives a program another time than the machine's
+    "/usr/lib/x86_64-linux-gnu/faketime",
 ];
 
 /// The oldest Go that builds the filters: it fetches the one that they name by itself.

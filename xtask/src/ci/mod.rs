@@ -24,9 +24,10 @@ use xtask::{filters, need, program, root};
 /// Programs without which a test cannot do its work: a real origin, real clients, what issues
 /// certificates and speaks TLS, an ICAP server and an ICAP client, a front end, what lists the
 /// members of a cluster, what reads metrics, the list of files for `tidy`, file systems that are
-/// full, broken or frozen, networks and mounts of the test's own, what runs the programs of
-/// `docs/`, terminals, package managers, and what reads man pages and completions.
-const PROGRAMS: [&str; 31] = [
+/// full, broken or frozen, networks and mounts of the test's own, what sets a program's clock, what
+/// runs the programs of `docs/`, terminals, package managers, and what reads man pages and
+/// completions.
+const PROGRAMS: [&str; 32] = [
     "nginx",
     "curl",
     "nghttp",
@@ -47,6 +48,7 @@ const PROGRAMS: [&str; 31] = [
     "unshare",
     "nsenter",
     "setpriv",
+    "libfaketime.so.1",
     "python3",
     "tmux",
     "pip3",

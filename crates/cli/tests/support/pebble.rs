@@ -29,6 +29,11 @@ impl Pebble {
     /// Starts one that finds all names on this machine, and of whose nonces so many of a hundred
     /// are bad.
     pub(crate) fn start(bad_nonces: u32) -> Self {
+        Self::start_with(bad_nonces, 90)
+    }
+
+    /// The same, whose certificates are valid for so many days.
+    pub(crate) fn start_with(bad_nonces: u32, valid_days: u32) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let issued = Issued::new(folder.path(), "pebble", &["127.0.0.1"], KeyKind::Ecdsa);
         let port = || xtask::ports::take().expect("a port");
@@ -42,15 +47,16 @@ impl Pebble {
             names: Dnsmasq::start(),
         };
         pebble.find_at("127.0.0.1");
-        pebble.write_config();
+        pebble.write_config(valid_days);
         pebble.launch(bad_nonces);
         pebble
     }
 
-    fn write_config(&self) {
+    fn write_config(&self, valid_days: u32) {
         let [port, management] = self.ports;
         let (chain, key) = (self.issued.chain.display(), self.issued.key.display());
         let (http, tls) = (self.http_port, self.tls_port);
+        let valid_s = valid_days * 24 * 3600;
         let text = format!(
             r#"{{"pebble": {{
                 "listenAddress": "127.0.0.1:{port}",
@@ -58,7 +64,7 @@ impl Pebble {
                 "certificate": "{chain}", "privateKey": "{key}",
                 "httpPort": {http}, "tlsPort": {tls}, "ocspResponderURL": "",
                 "keyAlgorithm": "ecdsa",
-                "profiles": {{"default": {{"description": "x", "validityPeriod": 7776000}}}}
+                "profiles": {{"default": {{"description": "x", "validityPeriod": {valid_s}}}}}
             }}}}"#
         );
         std::fs::write(self.folder.path().join("pebble.json"), text).expect("a file");

@@ -18,9 +18,13 @@ struct Setting {
 
 impl Setting {
     fn new(bad_nonces: u32) -> Self {
+        Self::with(Pebble::start(bad_nonces))
+    }
+
+    fn with(pebble: Pebble) -> Self {
         Self {
             nginx: Nginx::start(LOCATIONS),
-            pebble: Pebble::start(bad_nonces),
+            pebble,
             folder: tempfile::tempdir().expect("a folder"),
         }
     }
@@ -311,6 +315,82 @@ fn expired_certificate_is_used_and_further_names_are_refused_until_another_is_is
         let url = format!("https://{host}/cached");
         setting.curl(&weir).fetch(&url).reply().expect(200);
     }
+}
+
+/// The wall clock of a program alone, as libfaketime sets it.
+struct WallClock {
+    library: String,
+    setting: PathBuf,
+}
+
+impl WallClock {
+    fn new(folder: &Path) -> Self {
+        let library = xtask::need::find("libfaketime.so.1").expect("Debian's package libfaketime");
+        let clock = Self {
+            library: library.to_string_lossy().into_owned(),
+            setting: folder.join("clock"),
+        };
+        clock.set_off_by_days(0);
+        clock
+    }
+
+    fn set_off_by_days(&self, days: i32) {
+        // replaced whole: it is read with each reading of the clock
+        let new = self.setting.with_extension("new");
+        std::fs::write(&new, format!("{days:+}d\n")).expect("a file");
+        std::fs::rename(new, &self.setting).expect("the same folder");
+    }
+
+    fn variables(&self) -> [(&str, &str); 5] {
+        let setting = self.setting.to_str().expect("a path of the test");
+        [
+            ("LD_PRELOAD", &self.library),
+            ("FAKETIME_TIMESTAMP_FILE", setting),
+            ("FAKETIME_NO_CACHE", "1"),
+            ("DONT_FAKE_MONOTONIC", "1"),
+            ("NO_FAKE_STAT", "1"),
+        ]
+    }
+}
+
+#[test]
+fn clock_that_is_set_orders_one_certificate_and_no_more() {
+    let setting = Setting::with(Pebble::start_with(0, 20));
+    let clock = WallClock::new(setting.folder.path());
+    let config = setting.by_http(&[&["a.weir.test"]]);
+    let config = config.set("acme.retry", "\"1h\"");
+    let weir = Weir::serve_in(&config, &clock.variables());
+    orders(&weir, "issued", 1);
+    let first = serial(&weir, "a.weir.test");
+    let served = || {
+        let url = "https://a.weir.test/cached";
+        setting.curl(&weir).fetch(url).reply().expect(200);
+    };
+    served();
+
+    // past its end, as this clock has it; that the clock was set is noticed within a minute, and
+    // at once if the operator reloads
+    clock.set_off_by_days(25);
+    weir.ask("POST", "/reload").expect(200);
+    orders(&weir, "issued", 2);
+    let second = serial(&weir, "a.weir.test");
+    assert_ne!(second, first);
+    served();
+
+    // the new one is due by this clock as well, and is not ordered again before `acme.retry`
+    assert_eq!(setting.pebble.issued_count(), 2);
+
+    // before its begin, where not even the authority's own certificate is valid yet
+    clock.set_off_by_days(-25);
+    weir.ask("POST", "/reload").expect(200);
+    served();
+
+    clock.set_off_by_days(0);
+    weir.ask("POST", "/reload").expect(200);
+    served();
+    assert_eq!(serial(&weir, "a.weir.test"), second);
+    assert_eq!(setting.pebble.issued_count(), 2);
+    assert_eq!(weir.metrics().count("weir_panics_total"), 0);
 }
 
 #[test]
