@@ -29,7 +29,7 @@ mod tables;
 mod uneven;
 
 use clap::Parser;
-use proxy::floor;
+use proxy::bare::{answers, relay};
 use record::benchmark::{self, CommandLine};
 use std::process::ExitCode;
 use xtask::failure::Failure;
@@ -99,9 +99,12 @@ enum Command {
     /// The origin of the benchmarks
     #[command(name = origin::ROLE, hide = true)]
     Origin(origin::Options),
-    /// A server that does the least
-    #[command(name = floor::ROLE, hide = true)]
-    Floor(floor::Options),
+    /// A server that does the least for a hit
+    #[command(name = answers::ROLE, hide = true)]
+    BareAnswers(answers::Options),
+    /// A server that does the least to forward
+    #[command(name = relay::ROLE, hide = true)]
+    BareRelay(relay::Options),
     /// The attacker of `attack`
     #[command(name = peers::attack::ROLE, hide = true)]
     Attacker(peers::attack::AttackerOptions),
@@ -182,10 +185,11 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
         Command::Modules(options) => benchmark::run::<tables::modules::Figures>(options, arguments),
         Command::Tables => tables::run(),
         Command::Origin(options) => origin::run(&options),
-        Command::Floor(options) => {
-            let answers = options.site.then(speed::answers).transpose()?;
-            floor::run(&options, answers)
+        Command::BareAnswers(options) => {
+            let of_site = options.site.then(speed::answers).transpose()?;
+            answers::run(&options, of_site)
         }
+        Command::BareRelay(options) => relay::run(&options),
         Command::SpeedOrigin(options) => speed::serve(&options),
         Command::SpeedClients(options) => speed::client::run(&options),
     }

@@ -45,7 +45,7 @@ pub(crate) static CONTENDERS: [Contender; 7] = [
     Contender::WEIR,
     Contender {
         name: FLOOR,
-        command: "@FLOOR@ floor @PORT@",
+        command: "@FLOOR@ bare-answers @PORT@",
         is_cache: false,
         ..Contender::NONE
     },

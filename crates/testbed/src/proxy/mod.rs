@@ -2,8 +2,8 @@
 //! with configuration files from `peers/`. Which take part, and what is measured, belongs to the
 //! benchmark.
 
+pub(crate) mod bare;
 pub(crate) mod contender;
-pub(crate) mod floor;
 pub(crate) mod idle;
 pub(crate) mod server;
 pub(crate) mod template;

@@ -1,9 +1,9 @@
 //! `cargo xtask bench-speed`: how fast the clients and the origin of `weir bench` are, and how much
 //! memory the clients take.
 //!
-//! `hits`: on one core wrk and our clients in turn, on the other the floor; 64 connections that are
-//! kept, 1 KiB a response. Our clients check every byte, every validator and the mark; wrk checks
-//! nothing.
+//! `hits`: on one core wrk and our clients in turn, on the other a bare loop; 64 connections that
+//! are kept, 1 KiB a response. Our clients check every byte, every validator and the mark; wrk
+//! checks nothing.
 //!
 //! `origin`: our clients on one core, the origin on the other, 1 KiB a response as fast as they
 //! come.
@@ -17,7 +17,7 @@ mod site;
 use crate::client::wrk::{self, Report};
 use crate::process::affinity::Cores;
 use crate::process::guarded;
-use crate::proxy::floor;
+use crate::proxy::bare::answers;
 use crate::proxy::server::{self, Server};
 use crate::record::Benchmark;
 use crate::record::benchmark::{self, Participants};
@@ -234,7 +234,7 @@ struct Bench {
 
 impl Bench {
     fn hits(&self, seconds: u32) -> Result<Hits, Failure> {
-        let server = self.start(&[floor::ROLE, "PORT", "--site"], seconds)?;
+        let server = self.start(&[answers::ROLE, "PORT", "--site"], seconds)?;
         let (to, load) = (server.address(), self.cores.load);
         let (wrk, wrk_cpu_us) = wrk::run(to, "/hit0.bin", (CONNECTIONS, seconds), load)?;
         let (ours, ours_cpu_us) = self.ask(Site::Hits, to, seconds)?;

@@ -99,7 +99,7 @@ fn answer(site: &weir_workload::Site, target: Target) -> Vec<u8> {
     write::field(&mut out, "Date", &date);
     write::field(&mut out, "Cache-Control", b"public, max-age=31536000");
     write::field(&mut out, "Age", b"1");
-    write::field(&mut out, "Cache-Status", b"floor; hit");
+    write::field(&mut out, "Cache-Status", b"bare; hit");
     let (mut tag, mut mark) = (Vec::new(), Vec::new());
     site.write_entity_tag(target, about.version, &mut tag);
     let id = Id {
