@@ -1,5 +1,6 @@
 //! The servers that may take part, and which of them are installed.
 
+use super::next_release;
 use super::template::Words;
 use clap::builder::PossibleValuesParser;
 use xtask::failure::Failure;
@@ -11,6 +12,8 @@ pub(crate) struct Contender {
     pub(crate) name: &'static str,
     /// The program of a Debian package; `None` is built from this repository.
     pub(crate) installed_as: Option<&'static str>,
+    /// Whether that program is the one of Debian's next release.
+    pub(crate) is_of_next_release: bool,
     /// What prints its version; empty for none.
     pub(crate) version: &'static str,
     /// The folder below `peers/` of the benchmark's own files.
@@ -23,8 +26,25 @@ pub(crate) struct Contender {
     pub(crate) command: &'static str,
     /// More words behind the command.
     pub(crate) arguments: &'static str,
-    /// Whether it really is a cache before the origin; the floor only answers.
+    /// Whether it really is a cache before the origin; bare loops are none.
     pub(crate) is_cache: bool,
+}
+
+/// The word for where programs of Debian's next release are.
+pub(crate) fn set_next_release(words: &mut Words) {
+    words.set("NEXT_RELEASE", next_release::directory().display());
+}
+
+/// A command line of a program of Debian's next release, which its own loader starts with its own
+/// libraries.
+macro_rules! next_release {
+    ($line:literal) => {
+        concat!(
+            "@NEXT_RELEASE@/usr/lib64/ld-linux-x86-64.so.2 --library-path ",
+            "@NEXT_RELEASE@/usr/lib/x86_64-linux-gnu @NEXT_RELEASE@/usr/sbin/",
+            $line
+        )
+    };
 }
 
 /// The one that is built from this repository.
@@ -36,6 +56,7 @@ impl Contender {
     pub(crate) const NONE: Self = Self {
         name: "",
         installed_as: None,
+        is_of_next_release: false,
         version: "",
         folder: "",
         files: &[],
@@ -62,6 +83,14 @@ impl Contender {
         ..Self::NONE
     };
 
+    pub(crate) const NGINX_CURRENT: Self = Self {
+        name: "nginx-current",
+        is_of_next_release: true,
+        version: next_release!("nginx -v"),
+        command: next_release!("nginx -e @DIR@/error.log -c @DIR@/nginx.conf"),
+        ..Self::NGINX
+    };
+
     pub(crate) const HAPROXY: Self = Self {
         name: "haproxy",
         installed_as: Some("haproxy"),
@@ -69,6 +98,14 @@ impl Contender {
         files: &["haproxy.cfg"],
         command: "haproxy -db -f @DIR@/haproxy.cfg",
         ..Self::NONE
+    };
+
+    pub(crate) const HAPROXY_CURRENT: Self = Self {
+        name: "haproxy-current",
+        is_of_next_release: true,
+        version: next_release!("haproxy -v"),
+        command: next_release!("haproxy -db -f @DIR@/haproxy.cfg"),
+        ..Self::HAPROXY
     };
 
     /// What it stores where is the benchmark's argument. No jail: it would need users that only
@@ -122,6 +159,15 @@ impl Contender {
         Self { folder, ..self }
     }
 
+    /// Whether its program is here. What is built from this repository always is.
+    fn is_here(&self) -> bool {
+        match self.installed_as {
+            Some(program) if self.is_of_next_release => next_release::has(program),
+            Some(program) => need::find(program).is_some(),
+            None => true,
+        }
+    }
+
     /// Command and arguments, each filled in.
     ///
     /// # Errors
@@ -158,11 +204,17 @@ pub(crate) fn prepare(
     let chosen = all.iter().filter(is_chosen);
     let tools = ["setpriv", "timeout"].iter().chain(tools).copied();
     if install {
-        let peers = chosen
-            .clone()
-            .filter_map(|contender| contender.installed_as);
-        let programs: Vec<&str> = tools.clone().chain(peers).collect();
+        let peers = |is_of_next_release| {
+            let chosen = chosen.clone();
+            let these = chosen.filter(move |it| it.is_of_next_release == is_of_next_release);
+            these.filter_map(|contender| contender.installed_as)
+        };
+        let programs: Vec<&str> = tools.clone().chain(peers(false)).collect();
         need::programs(&programs)?;
+        // they cannot be had everywhere, and the others are compared without them
+        if let Err(failure) = next_release::install(&peers(true).collect::<Vec<_>>()) {
+            eprintln!("{failure}");
+        }
     }
     if let Some(tool) = tools.clone().find(|tool| need::find(tool).is_none()) {
         return Err(Failure::Outside(format!(
@@ -171,14 +223,13 @@ pub(crate) fn prepare(
     }
     let (mut present, mut left_out) = (Vec::new(), Vec::new());
     for contender in chosen {
-        match contender.installed_as {
-            Some(program) if need::find(program).is_none() => {
-                let reason = "not installed; `--install` gets it".to_owned();
-                eprintln!("{}: {reason}", contender.name);
-                left_out.push((contender.name.to_owned(), reason));
-            }
-            _ => present.push(contender),
+        if contender.is_here() {
+            present.push(contender);
+            continue;
         }
+        let reason = "not installed; `--install` gets it".to_owned();
+        eprintln!("{}: {reason}", contender.name);
+        left_out.push((contender.name.to_owned(), reason));
     }
     Ok((present, left_out))
 }
@@ -211,6 +262,7 @@ mod tests {
         for name in [
             "WEIR",
             "FLOOR",
+            "NEXT_RELEASE",
             "FILES",
             "USER",
             "MODULES",

@@ -5,5 +5,6 @@
 pub(crate) mod bare;
 pub(crate) mod contender;
 pub(crate) mod idle;
+mod next_release;
 pub(crate) mod server;
 pub(crate) mod template;

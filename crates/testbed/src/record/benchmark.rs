@@ -132,6 +132,7 @@ impl Participants {
             let what = ["-p", "weir-cli", "--bin", "weir", "--features", features];
             words.set("WEIR", program::build(&what, "weir")?);
         }
+        contender::set_next_release(&mut words);
         words.set("FILES", files_max);
         words.set("USER", host::user_name());
         // modules of weir: none, where a benchmark does not say otherwise
