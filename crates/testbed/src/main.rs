@@ -207,7 +207,8 @@ mod tests {
     #[test]
     fn options_of_every_benchmark_are_parsed() {
         for line in [
-            "peers --install --only weir,nginx --seconds 3 --rounds 7 --idle 0 --record r.json",
+            "peers --install --only weir,nginx-current,relay-loop --runs hit-1m-disk,fill,idle --weir w \
+             --seconds 3 --rounds 7 --idle 0 --record r.json",
             "peers --show a.json",
             "peers-scenario --scenario wpb --peers weir,apache --scale 0.1 --cache 75 --seed 7 \
              --clients 8,96 --together no --set origin.latency=constant(1s) --out /d --install",
@@ -247,6 +248,7 @@ mod tests {
             "peers --seconds 0",
             "peers --seconds x",
             "peers --only apache",
+            "peers --runs hit",
             "peers --idle 15001",
             "peers-scenario --scenario wbp",
             "peers-scenario --scenario wpb --scale 0",

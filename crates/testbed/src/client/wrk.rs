@@ -30,13 +30,39 @@ pub(crate) struct Report {
 pub(crate) fn run(
     to: SocketAddr,
     path: &str,
+    load: (u32, u32),
+    core: usize,
+) -> Result<(Report, u64), Failure> {
+    run_script(
+        "wrk-report.lua",
+        &[format!("http://{to}{path}")],
+        load,
+        core,
+    )
+}
+
+/// The same with a target of its own for each request: `prefix`, a number from 1 on, and `query`.
+pub(crate) fn fill(
+    to: SocketAddr,
+    (prefix, query): (&str, &str),
+    load: (u32, u32),
+    core: usize,
+) -> Result<(Report, u64), Failure> {
+    let arguments = [&format!("http://{to}"), "--", prefix, query];
+    run_script("wrk-fill.lua", &arguments.map(str::to_owned), load, core)
+}
+
+fn run_script(
+    script: &str,
+    after: &[String],
     (connections, seconds): (u32, u32),
     core: usize,
 ) -> Result<(Report, u64), Failure> {
-    let script = root::directory().join("peers/wrk-report.lua");
+    let script = root::directory().join("peers").join(script);
     let words = format!("wrk -t 1 -c {connections} -d {seconds}s -s");
     let mut arguments: Vec<String> = words.split(' ').map(str::to_owned).collect();
-    arguments.extend([script.display().to_string(), format!("http://{to}{path}")]);
+    arguments.push(script.display().to_string());
+    arguments.extend_from_slice(after);
     let life = Duration::from_secs(u64::from(seconds) + 20);
     let (text, cpu_us) = guarded::output(core, &arguments, life)?;
     let report = parse(&text).ok_or_else(|| format!("it said: {text}"));

@@ -20,24 +20,9 @@ pub(super) const HIT_256K: &str = "hit 256 KiB";
 
 /// The kinds of requests.
 pub(super) static CELLS: [Cell; 3] = [
-    Cell {
-        name: peers::HIT_1K,
-        path: "/hit/1k?size=1024",
-        body_bytes: 1 << 10,
-        is_hit: true,
-    },
-    Cell {
-        name: HIT_256K,
-        path: "/hit/256k?size=262144",
-        body_bytes: 256 << 10,
-        is_hit: true,
-    },
-    Cell {
-        name: peers::FORWARD_1K,
-        path: "/forward/1k?size=1024&store=no",
-        body_bytes: 1 << 10,
-        is_hit: false,
-    },
+    Cell::hit(peers::HIT_1K, "/hit/1k?size=1024", 1 << 10),
+    Cell::hit(HIT_256K, "/hit/256k?size=262144", 256 << 10),
+    Cell::forward(peers::FORWARD_1K, "/forward/1k?size=1024&store=no", 1 << 10),
 ];
 
 /// Measures all cases, into the record.

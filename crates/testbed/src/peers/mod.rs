@@ -6,9 +6,15 @@
 //! with the least and the most. The figure to believe is CPU time a request of the server; requests
 //! a second also depend on how much of the other core the origin needs.
 //!
+//! Beside them are bare loops (`proxy/bare`), which do for one kind of request the least that a
+//! server can do, and versions of nginx and HAProxy newer than Debian's release has. Some kinds of
+//! requests are for proxies with a store on disk, which run beside those that have memory.
+//!
 //! A number is believed only when it was checked: the body has the right size, no request failed,
-//! and the origin's own counter says that hits did not reach it and uncacheable requests did. A run
-//! that fails a check stays in the record with the reason and out of the table.
+//! and the origin's own counter says that hits did not reach it and uncacheable requests did. What
+//! a run filled is requested again in part, and has to be stored; weir has to say that hits from
+//! disk came from there. A run that fails a check stays in the record with the reason and out of
+//! the table.
 
 pub(crate) mod attack;
 mod cells;
@@ -28,9 +34,12 @@ use crate::proxy::idle::Idle;
 use crate::record::Benchmark;
 use crate::record::benchmark::Participants;
 use crate::record::host;
-use cells::FLOOR;
+use cells::CELLS;
 pub(crate) use cells::{Cell, FORWARD_1K, HIT_1K};
+use cells::{EPOLL_LOOP, MEMFD_LOOP, RELAY_LOOP, SENDFILE_LOOP, Store, WRITEV_LOOP};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, value_parser};
+use rounds::Present;
 pub(crate) use run::{Run, measure, warm_up};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -41,11 +50,30 @@ use xtask::program;
 pub(crate) type Record = crate::record::Record<Figures>;
 
 /// The servers that are measured, and how each is started, in the order of the table.
-pub(crate) static CONTENDERS: [Contender; 9] = [
+pub(crate) static CONTENDERS: [Contender; 13] = [
     Contender::WEIR,
     Contender {
-        name: FLOOR,
-        command: "@FLOOR@ bare-answers @PORT@",
+        name: EPOLL_LOOP,
+        ..BARE_ANSWERS
+    },
+    Contender {
+        name: WRITEV_LOOP,
+        arguments: "--by writev --size 1048576",
+        ..BARE_ANSWERS
+    },
+    Contender {
+        name: MEMFD_LOOP,
+        arguments: "--by memfd --size 1048576",
+        ..BARE_ANSWERS
+    },
+    Contender {
+        name: SENDFILE_LOOP,
+        arguments: "--by sendfile --size 1048576",
+        ..BARE_ANSWERS
+    },
+    Contender {
+        name: RELAY_LOOP,
+        command: "@TESTBED@ bare-relay @PORT@ @ORIGIN@",
         is_cache: false,
         ..Contender::NONE
     },
@@ -64,23 +92,70 @@ pub(crate) static CONTENDERS: [Contender; 9] = [
     Contender::TRAFFIC_SERVER,
 ];
 
+/// One of the bare loops that send what was made beforehand.
+const BARE_ANSWERS: Contender = Contender {
+    command: "@TESTBED@ bare-answers @PORT@",
+    is_cache: false,
+    ..Contender::NONE
+};
+
+/// Where the configurations with a store on disk are, below `peers/`.
+const DISK_FOLDER: &str = "disk";
+
+/// Those that have a store on disk, with little memory before it. nginx never has another one.
+/// Varnish's is memory that is mapped to a file, and HAProxy has none.
+pub(crate) static ON_DISK: [Contender; 5] = [
+    Contender::WEIR.with(DISK_FOLDER),
+    Contender::NGINX,
+    Contender::NGINX_CURRENT,
+    Contender::SQUID_ON_DISK.with(DISK_FOLDER),
+    Contender::TRAFFIC_SERVER.with(DISK_FOLDER),
+];
+
+/// What the name of one of them ends with where a table has both.
+const ON_DISK_SUFFIX: &str = " on disk";
+
+/// The value of `--runs` for idle connections and memory after the start.
+const IDLE: &str = "idle";
+
+/// Values of `--runs`.
+fn runs() -> PossibleValuesParser {
+    let cells = CELLS.iter().map(|cell| cell.option);
+    PossibleValuesParser::new(cells.chain([IDLE]))
+}
+
 /// How to measure; kept in the record.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Options {
     /// Proxies to measure, comma separated; all, if not given
     #[arg(long, value_delimiter = ',', value_parser = contender::names(&CONTENDERS))]
     only: Vec<String>,
+    /// Kinds of runs, comma separated; all, if not given
+    #[arg(long, value_delimiter = ',', value_parser = runs())]
+    #[serde(default)]
+    runs: Vec<String>,
+    /// The weir to measure, instead of one that is built
+    #[arg(long, value_name = "FILE")]
+    #[serde(default)]
+    weir: Option<String>,
     /// Length of one run
-    #[arg(long, default_value_t = 2, value_parser = value_parser!(u32).range(1..=600))]
+    #[arg(long, default_value_t = 1, value_parser = value_parser!(u32).range(1..=600))]
     seconds: u32,
     /// Runs of each kind, interleaved over the proxies
-    #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..=100))]
+    #[arg(long, default_value_t = 10, value_parser = value_parser!(u32).range(1..=100))]
     pub(crate) rounds: u32,
     /// Idle connections to hold; 0 leaves that part out
     // more would not fit between one source address and one port by much, nor under usual file
     // limits
     #[arg(long = "idle", default_value_t = 10_000, value_parser = value_parser!(u32).range(..=15_000))]
     idle_connections: u32,
+}
+
+impl Options {
+    fn has(&self, run: &str) -> bool {
+        let is_chosen = self.runs.is_empty() || self.runs.iter().any(|chosen| chosen == run);
+        is_chosen && (run != IDLE || self.idle_connections > 0)
+    }
 }
 
 /// What was measured.
@@ -90,6 +165,16 @@ pub(crate) struct Figures {
     wrk_connections: u32,
     runs: Vec<Run>,
     idle: Vec<Idle>,
+    #[serde(default)]
+    starts: Vec<Start>,
+}
+
+/// User memory of a server that has answered one request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Start {
+    contender: String,
+    pss_kib: u64,
+    rss_kib: u64,
 }
 
 impl Benchmark for Figures {
@@ -103,14 +188,21 @@ impl Benchmark for Figures {
         let only = record.settings.only.clone();
         let connections = usize::try_from(record.settings.idle_connections).unwrap_or(usize::MAX);
         let all = (&CONTENDERS[..], &only[..]);
-        let mut participants = Participants::prepare(record, all, &["wrk"], connections)?;
+        let how = (connections, record.settings.weir.clone());
+        let mut participants = Participants::prepare_with(record, all, &["wrk"], how)?;
+        // the same programs: what is missing was said of the others
+        let (on_disk, _) = contender::prepare(&ON_DISK, &only, &[], false)?;
         let words = &mut participants.words;
         let version = host::version("wrk -v", words);
         record.versions.insert("wrk".to_owned(), version);
-        words.set("FLOOR", program::own()?);
+        words.set("TESTBED", program::own()?);
         record.figures.cores = Cores::choose()?;
         record.figures.wrk_connections = wrk::CONNECTIONS;
-        rounds::fill(record, &participants)
+        let present = Present {
+            participants: &participants,
+            on_disk: &on_disk,
+        };
+        rounds::fill(record, &present)
     }
 
     fn render(record: &Record) -> String {
@@ -127,19 +219,33 @@ impl Benchmark for Figures {
     }
 }
 
-/// Whether every contender is in the record with every kind of request.
+/// Whether every contender that is installed by `--install` on any machine is in the record, with
+/// every kind of request that the record is about.
 pub(crate) fn record_is_whole(record: &Record) -> bool {
-    let caches = || {
-        let required = CONTENDERS.iter();
-        required.filter(|contender| contender.is_cache && !contender.is_of_next_release)
+    let settings = &record.settings;
+    if !settings.only.is_empty() || !settings.runs.is_empty() {
+        return false;
+    }
+    let Figures { runs, idle, .. } = &record.figures;
+    let has_idle = |name| idle.iter().any(|idle| idle.contender == name);
+    let is_measured = |cell: &Cell, contender: &Contender| {
+        let is_here = runs.iter().any(|run| run.cell == cell.name);
+        !is_here || median_cpu_us(record, cell.name, contender.name).is_some()
     };
-    let has_idle = |name| {
-        record
-            .figures
-            .idle
+    let has_cells = |all: &[Contender], store| {
+        let required = all
             .iter()
-            .any(|idle| idle.contender == name)
+            .filter(|it| it.is_cache && !it.is_of_next_release);
+        let mut pairs = required.flat_map(|contender| {
+            let cells = CELLS.iter().filter(|cell| cell.store == store);
+            cells.map(move |cell| (cell, contender))
+        });
+        pairs.all(|(cell, contender)| is_measured(cell, contender))
     };
-    let has_cells = |name| cells().all(|cell| median_cpu_us(record, cell, name).is_some());
-    caches().all(|contender| has_idle(contender.name) && has_cells(contender.name))
+    let mut required = CONTENDERS
+        .iter()
+        .filter(|contender| contender.is_cache && !contender.is_of_next_release);
+    required.all(|contender| has_idle(contender.name))
+        && has_cells(&CONTENDERS, Store::Memory)
+        && has_cells(&ON_DISK, Store::Disk)
 }

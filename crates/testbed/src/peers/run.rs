@@ -1,6 +1,6 @@
 //! One measured run and the checks that make its number worth keeping.
 
-use super::cells::Cell;
+use super::cells::{Cell, Work, fill_prefix};
 use crate::client::get as client;
 use crate::client::wrk::{self, Report};
 use crate::origin::Origin;
@@ -18,6 +18,15 @@ use xtask::failure::Failure;
 const QUIET: Duration = Duration::from_millis(50);
 
 const QUIET_MAX: Duration = Duration::from_secs(3);
+
+/// How long a server that has stored responses may still write them: what it does then belongs to
+/// the run.
+const WRITE_REST: Duration = Duration::from_millis(200);
+
+/// Stored responses that are requested again after a run that filled, and how many of them at least
+/// have to be there. Not all are: the writing of some is given up where a disk is slow.
+const SAMPLE: u64 = 20;
+const SAMPLE_STORED_MIN: u64 = 18;
 
 /// The raw numbers of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -87,11 +96,26 @@ pub(crate) fn warm_up(
     cores: Cores,
 ) -> Result<(), String> {
     for _ in 0..3 {
-        check_response(contender, server, cell)?;
+        check_response(contender, server, cell, &cell.target(0, 0))?;
     }
-    let load = (wrk::CONNECTIONS, 1);
-    wrk::run(server.address(), cell.path, load, cores.load)?;
+    load(server, cell, 0, (1, cores))?;
     Ok(())
+}
+
+/// Requests of one round, for so many seconds.
+fn load(
+    server: &Server,
+    cell: &Cell,
+    round: u32,
+    (seconds, cores): (u32, Cores),
+) -> Result<Report, Failure> {
+    let (to, load) = (server.address(), (wrk::CONNECTIONS, seconds));
+    let (path, query) = cell.parts();
+    let done = match cell.work {
+        Work::Hit | Work::Forward => wrk::run(to, cell.path, load, cores.load),
+        Work::Fill => wrk::fill(to, (&fill_prefix(path, round), query), load, cores.load),
+    };
+    Ok(done?.0)
 }
 
 /// One run of `seconds`.
@@ -103,15 +127,21 @@ pub(crate) fn measure(
     cell: &Cell,
     (seconds, cores): (u32, Cores),
 ) -> Result<Run, Failure> {
-    let response = check_response(contender, server, cell);
+    let response = check_response(contender, server, cell, &cell.target(round, 0));
     let (seen_before, used_before) = (fetches_when_quiet(origin, cell)?, server.cpu_time());
-    let load = (wrk::CONNECTIONS, seconds);
-    let (report, _) = wrk::run(server.address(), cell.path, load, cores.load)?;
+    let report = load(server, cell, round, (seconds, cores))?;
+    if cell.work == Work::Fill {
+        std::thread::sleep(WRITE_REST);
+    }
     let CpuTime { user_us, system_us } = server.cpu_time() - used_before;
     let origin_requests = fetches(origin, cell)? - seen_before;
     let Memory { rss_kib, pss_kib } = server.memory();
     let trouble = response
         .and_then(|()| check_report(contender, cell, &report, origin_requests))
+        .and_then(|()| match cell.work {
+            Work::Fill => check_stored((contender, server), origin, cell, (round, &report)),
+            Work::Hit | Work::Forward => Ok(()),
+        })
         .err();
     Ok(Run {
         round,
@@ -129,8 +159,7 @@ pub(crate) fn measure(
 
 /// Requests of a kind that the origin has had.
 fn fetches(origin: &Origin, cell: &Cell) -> Result<u64, Failure> {
-    let (path, _) = cell.path.split_once('?').unwrap_or((cell.path, ""));
-    Ok(origin.tally(path)?.fetches)
+    Ok(origin.tally(cell.parts().0)?.fetches)
 }
 
 /// The same as soon as no more arrive: requests that were under way when a run ended must not be
@@ -148,10 +177,14 @@ fn fetches_when_quiet(origin: &Origin, cell: &Cell) -> Result<u64, Failure> {
     }
 }
 
-/// A cache hands on the origin's bytes; the floor's are its own.
-fn check_response(contender: &Contender, server: &Server, cell: &Cell) -> Result<(), String> {
-    let answer =
-        client::get_once(server.address(), cell.path).map_err(|error| error.to_string())?;
+/// A cache and a relay hand on the origin's bytes; those of the other bare loops are their own.
+fn check_response(
+    contender: &Contender,
+    server: &Server,
+    cell: &Cell,
+    target: &str,
+) -> Result<(), String> {
+    let answer = client::get_once(server.address(), target).map_err(|error| error.to_string())?;
     if answer.status != 200 || answer.body.len() != cell.body_bytes {
         return Err(format!(
             "answers {} with {} bytes",
@@ -159,9 +192,36 @@ fn check_response(contender: &Contender, server: &Server, cell: &Cell) -> Result
             answer.body.len()
         ));
     }
-    let content = content_of(cell.path);
-    if contender.is_cache && content.differs_at(0, &answer.body).is_some() {
+    let content = content_of(target);
+    if hands_on(contender, cell) && content.differs_at(0, &answer.body).is_some() {
         return Err("answers other bytes than the origin has".to_owned());
+    }
+    Ok(())
+}
+
+/// Whether a response is the origin's.
+fn hands_on(contender: &Contender, cell: &Cell) -> bool {
+    contender.is_cache || cell.is_fetched()
+}
+
+/// Requests some of the responses again that a run has fetched: they have to be stored. They are of
+/// its first half: what is still being written is not asked for.
+fn check_stored(
+    (contender, server): (&Contender, &Server),
+    origin: &Origin,
+    cell: &Cell,
+    (round, report): (u32, &Report),
+) -> Result<(), String> {
+    let before = fetches_when_quiet(origin, cell)?;
+    for number in 0..SAMPLE {
+        // wrk may have used the first number to see what it sends
+        let number = 2 + number * (report.requests / 2) / SAMPLE;
+        check_response(contender, server, cell, &cell.target(round, number))?;
+    }
+    let fetched = fetches(origin, cell)? - before;
+    let stored = SAMPLE.saturating_sub(fetched);
+    if stored < SAMPLE_STORED_MIN {
+        return Err(format!("only {stored} of {SAMPLE} responses were stored"));
     }
     Ok(())
 }
@@ -186,16 +246,21 @@ fn check_report(
             report.bytes, report.requests
         ));
     }
-    match (contender.is_cache, cell.is_hit) {
-        (true, true) if origin_requests > 0 => Err(format!(
+    if !hands_on(contender, cell) {
+        return Ok(());
+    }
+    if !cell.is_fetched() && origin_requests > 0 {
+        return Err(format!(
             "{origin_requests} of the hits were asked of the origin"
-        )),
-        (true, false) if origin_requests < report.requests => Err(format!(
+        ));
+    }
+    if cell.is_fetched() && origin_requests < report.requests {
+        return Err(format!(
             "only {origin_requests} of {} requests reached the origin",
             report.requests
-        )),
-        _ => Ok(()),
+        ));
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -224,7 +289,7 @@ mod tests {
 
     #[test]
     fn run_is_invalid_if_hits_reach_the_origin_or_forwards_do_not() {
-        let [hit, .., forward] = &CELLS;
+        let [hit, .., forward, _] = &CELLS;
         check(hit, &report(100), 0, None);
         check(hit, &report(100), 1, Some("1 of the hits"));
         check(forward, &report(100), 100, None);

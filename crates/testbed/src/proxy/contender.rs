@@ -261,7 +261,7 @@ mod tests {
         let mut words = Words::default();
         for name in [
             "WEIR",
-            "FLOOR",
+            "TESTBED",
             "NEXT_RELEASE",
             "FILES",
             "USER",
@@ -300,9 +300,10 @@ mod tests {
             words.set(name, "1");
         }
         peers::scenario::set_store(&mut words, 75, true);
-        let tables: [&[Contender]; 12] = [
+        let tables: [&[Contender]; 13] = [
             &count::WEIRS,
             &peers::CONTENDERS,
+            &peers::ON_DISK,
             &peers::scenario::CONTENDERS,
             &peers::dashboard::CONTENDERS,
             &uneven::CONTENDERS,

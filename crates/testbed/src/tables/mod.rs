@@ -47,6 +47,10 @@ const TABLES: &[(&str, MakeTable)] = &[
         let (record, path) = newest::record(peers::record_is_whole)?;
         Ok(from(&path, &peers_cpu::render(&record)))
     }),
+    ("peers-short", || {
+        let (record, path) = newest::record(peers::record_is_whole)?;
+        Ok(from(&path, &peers_cpu::render_short(&record)))
+    }),
     ("peers", || {
         newest::record(peers::record_is_whole)
             .map(|(record, path)| from(&path, &peers::Figures::render(&record)))
