@@ -177,14 +177,18 @@ fn fetches_when_quiet(origin: &Origin, cell: &Cell) -> Result<u64, Failure> {
     }
 }
 
-/// A cache and a relay hand on the origin's bytes; those of the other bare loops are their own.
+/// A cache and a relay hand on the origin's bytes; those of the other bare loops are their own. The
+/// host is the one that wrk asks for: it may be part of the cache key.
 fn check_response(
     contender: &Contender,
     server: &Server,
     cell: &Cell,
     target: &str,
 ) -> Result<(), String> {
-    let answer = client::get_once(server.address(), target).map_err(|error| error.to_string())?;
+    let to = server.address();
+    let answer = client::connect(to)
+        .and_then(|mut stream| client::get_of(&mut stream, &to.to_string(), target));
+    let answer = answer.map_err(|error| error.to_string())?;
     if answer.status != 200 || answer.body.len() != cell.body_bytes {
         return Err(format!(
             "answers {} with {} bytes",
