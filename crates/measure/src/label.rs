@@ -511,6 +511,8 @@ labels! {
         Silent = "silent",
         /// More streams were reset than are allowed: Rapid Reset, MadeYouReset.
         Resets = "resets",
+        /// More streams of the same client were reset, on all of its connections, than are allowed.
+        ClientResets = "client-resets",
         /// The client has sent more frames without request or content than are allowed.
         Control = "control",
         /// The client has opened windows more often than is allowed.
@@ -527,6 +529,9 @@ labels! {
         Streams = "streams",
         /// The client kept the window of the stream closed for too long.
         Window = "window",
+        /// More streams were reset than are allowed, of requests for the same client that a trusted
+        /// proxy has handed on.
+        ClientResets = "client-resets",
     }
 
     /// How the TLS handshake with a client ended.

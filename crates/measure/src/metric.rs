@@ -152,6 +152,9 @@ table! {
     Http2Connections(end: Http2End), Counter, "weir_http2_connections_total", "connections";
     /// Streams of HTTP/2 that this side has reset, by the cause.
     Http2Resets(cause: Http2Reset), Counter, "weir_http2_resets_total", "streams";
+    /// Requests of HTTP/2 whose streams were reset before anything was done for them: they are in
+    /// no other counter, and not in the access log.
+    Http2AbandonedRequests, Counter, "weir_http2_abandoned_requests_total", "requests";
     /// Headers by which balancers say whose connections they hand on, by what became of them; those
     /// of connections that carry requests then are `client` and `own`.
     ProxyHeaders(end: ProxyHeaderEnd), Counter, "weir_proxy_headers_total", "headers";

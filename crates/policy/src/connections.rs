@@ -21,13 +21,14 @@
 //! when it is closed.
 //!
 //! Of clients' connections, [`hand_off`] decides which ones another machine goes on with,
-//! [`HandshakePlaces`] whose TLS handshakes make room for others, and [`FrameBudget`] which ones of
-//! HTTP/2 end as they bring about work without requests. [`renewal`] decides when the certificates
-//! that clients are shown are ordered.
+//! [`HandshakePlaces`] whose TLS handshakes make room for others, and [`FrameBudget`] and
+//! [`ClientResets`] which ones of HTTP/2 end as they bring about work without requests. [`renewal`]
+//! decides when the certificates that clients are shown are ordered.
 //!
 //! This module has no sockets: the driver carries out the commands, and calls
 //! [`IdleConnections::remove`] when a peer closes an idle one.
 
+mod client_resets;
 mod client_shares;
 mod estimate;
 mod frame_budget;
@@ -42,6 +43,7 @@ pub mod renewal;
 pub mod retry;
 mod send_order;
 
+pub use client_resets::{ClientResets, RESET_CLIENTS_MAX};
 pub use client_shares::{ClientShares, HeldBackRequest, SHARED_FROM, has_share_left};
 pub use estimate::{Mean, WaitConfidence};
 pub use frame_budget::{Flood, FrameBudget, FrameKind};

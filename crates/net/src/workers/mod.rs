@@ -3,6 +3,7 @@
 mod clients;
 mod listener;
 mod network;
+mod reset_budget;
 mod shutdown;
 mod sleepers;
 mod stream_places;
@@ -12,6 +13,7 @@ mod worker_pool;
 pub use clients::{ClientPlace, DetachedWork, LastWork};
 pub use listener::Sockets;
 pub use network::{Network, NetworkSettings};
+pub use reset_budget::ResetBudget;
 pub use shutdown::Stage;
 pub use sleepers::{COARSE_FROM, SleeperPlace};
 pub use stream_places::{ClientStreams, StreamPlace};

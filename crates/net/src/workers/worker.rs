@@ -1,6 +1,7 @@
 //! One worker: a thread with its own runtime, counters, scratch memory and idle connections.
 
 use super::network::Network;
+use super::reset_budget::ResetBudget;
 use super::sleepers::{SleeperPlace, Sleepers};
 use super::stream_places::{ClientStreams, StreamPlaces};
 use crate::clock::Clock;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 use weir_measure::Counters;
+use weir_policy::connections::ClientResets;
 use weir_policy::destination::ClientNetwork;
 use weir_policy::{Now, Tick};
 use weir_semantics::{Timestamp, write_http_date};
@@ -40,6 +42,8 @@ pub struct Worker {
     kept: RefCell<Option<Rc<dyn Any>>>,
     /// Requests of HTTP/2 under way, beside one of each connection.
     stream_places: Rc<StreamPlaces>,
+    /// What clients of HTTP/2 have left of the streams that may be reset.
+    resets: Rc<RefCell<ClientResets>>,
 }
 
 impl Worker {
@@ -61,6 +65,7 @@ impl Worker {
             numbered: Cell::new(0),
             kept: RefCell::default(),
             stream_places: Rc::default(),
+            resets: Rc::default(),
         })
     }
 
@@ -68,6 +73,12 @@ impl Worker {
     /// has requests of many clients, which cannot be told apart.
     pub fn client_streams(&self, client: Option<ClientNetwork>) -> Rc<ClientStreams> {
         self.stream_places.of(client)
+    }
+
+    /// What a client has left of the streams that may be reset, on all of its connections to this
+    /// worker.
+    pub fn reset_budget(&self, client: ClientNetwork) -> ResetBudget {
+        ResetBudget::new(client, &self.resets)
     }
 
     /// How many requests of HTTP/2 this worker has at most, beside one of each connection: its

@@ -10,8 +10,9 @@ use crate::now::Tick;
 
 /// Streams that may be reset at once, by either side, and each second after that: a browser that
 /// leaves a page resets some dozens. By the client it is Rapid Reset (CVE-2023-44487), by the
-/// server, for errors that the client provokes, MadeYouReset (CVE-2025-8671).
-const RESETS: Rate = Rate {
+/// server, for errors that the client provokes, MadeYouReset (CVE-2025-8671). Not counted are those
+/// that the server makes for reasons of its own ([`FrameKind::of_sent_reset`]).
+pub(super) const RESETS: Rate = Rate {
     at_once: 200,
     each_s: 30,
 };
@@ -44,7 +45,8 @@ const UPDATES_EACH: u32 = 4;
 /// What a frame is to the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
-    /// `RST_STREAM`, of either side.
+    /// `RST_STREAM`: of the client, of this side for errors of the client, or of either side of a
+    /// connection to a next hop.
     Reset,
     /// Of the peer: a frame that carries no request, no response and no content.
     Control,
@@ -56,6 +58,26 @@ pub enum FrameKind {
     SentContent,
     /// To a next hop: HEADERS.
     SentRequest,
+}
+
+impl FrameKind {
+    /// What `RST_STREAM` that is sent to a client counts as, by its error code (RFC 9113 §7);
+    /// `None`: it does not count, as the client did not bring it about. A refusal for want of room
+    /// is not the client's error either, and has cost a decoded head.
+    #[must_use]
+    pub const fn of_sent_reset(error_code: u32) -> Option<Self> {
+        const NO_ERROR: u32 = 0;
+        const INTERNAL_ERROR: u32 = 2;
+        const REFUSED_STREAM: u32 = 7;
+        const CANCEL: u32 = 8;
+        const CONNECT_ERROR: u32 = 10;
+        const ENHANCE_YOUR_CALM: u32 = 11;
+        match error_code {
+            NO_ERROR | INTERNAL_ERROR | CANCEL | CONNECT_ERROR => None,
+            REFUSED_STREAM | ENHANCE_YOUR_CALM => Some(Self::Control),
+            _ => Some(Self::Reset),
+        }
+    }
 }
 
 /// What there was too much of.
@@ -123,13 +145,13 @@ impl FrameBudget {
 
 /// So many at once, and so many more each second.
 #[derive(Clone, Copy, Debug)]
-struct Rate {
-    at_once: u32,
-    each_s: u32,
+pub(super) struct Rate {
+    pub(super) at_once: u32,
+    pub(super) each_s: u32,
 }
 
 impl Rate {
-    const fn times(self, clients: u32) -> Self {
+    pub(super) const fn times(self, clients: u32) -> Self {
         Self {
             at_once: self.at_once.saturating_mul(clients),
             each_s: self.each_s.saturating_mul(clients),
@@ -241,6 +263,19 @@ mod tests {
         assert_eq!(times(&mut budget, Tick(0), FrameKind::Reset, 1000), 0);
         assert_eq!(times(&mut budget, Tick(1000), FrameKind::Reset, 1000), 0);
     }
+
+    #[test]
+    fn resets_that_the_client_did_not_bring_about_do_not_count() {
+        let count = FrameKind::of_sent_reset;
+        // by `h2`: PROTOCOL_ERROR, FLOW_CONTROL_ERROR, STREAM_CLOSED, FRAME_SIZE_ERROR
+        assert_eq!([1, 3, 5, 6].map(count), [Some(FrameKind::Reset); 4]);
+        // the request was answered, failed, timed out, or its tunnel broke
+        assert_eq!([0, 2, 8, 10].map(count), [None; 4]);
+        // refused: bounded as frames are that carry nothing
+        assert_eq!([7, 11].map(count), [Some(FrameKind::Control); 2]);
+        assert_eq!(count(u32::MAX), Some(FrameKind::Reset));
+    }
+
     #[test]
     fn connection_of_several_clients_has_the_budgets_of_all() {
         let mut budget = FrameBudget::of_clients(Tick(0), 100);

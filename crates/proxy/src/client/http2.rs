@@ -32,8 +32,8 @@ use tokio::time::{Instant, timeout};
 use weir_measure::{Http2End, Http2Reset, Metric};
 use weir_net::Deadline;
 use weir_net::http::{
-    ClientStream, HTTP2_PREFACE, Http2Accepted, Http2Answer, Http2Connection, Http2Form,
-    Http2Rules, Http2Stream,
+    ClientStream, HTTP2_PREFACE, Http2Accepted, Http2Answer, Http2Connection, Http2Flood,
+    Http2Form, Http2Rules, Http2Stream,
 };
 use weir_net::next_hops::DistinctPeers;
 use weir_net::workers::{Accepted, ClientPlace, ClientStreams, SleeperPlace, Stage, StreamPlace};
@@ -88,6 +88,8 @@ struct StreamClient {
     number: u64,
     /// What is for the proxy itself, of a forward proxy.
     own: Option<OwnAuthority>,
+    /// It is a trusted proxy's, with requests of several clients.
+    has_several_clients: bool,
     /// Next hops that requests were sent to.
     next_hops: Cell<DistinctPeers>,
     /// Where requests were sent, by route, once a route looks at that.
@@ -169,7 +171,9 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
     let address = accepted.peer.ip();
     let is_trusted = settings.forwarded(listener.mode).trusts(address);
     // of one that stands for others, or of another node, the users are not known here
-    let is_client = !is_trusted && listener.peers == ForPeers::No;
+    let is_for_clients = listener.peers == ForPeers::No;
+    let is_client = !is_trusted && is_for_clients;
+    let has_several_clients = is_trusted && is_for_clients;
     let client = is_client.then(|| ClientNetwork::of(address));
     let rules = Http2Rules {
         form: match listener.mode {
@@ -185,9 +189,10 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
         },
     };
     let (stream, unread) = (accepted.stream, accepted.unread);
+    let resets = client.map(|client| worker.net().reset_budget(client));
     let own = OwnAuthority::of(&listener, || stream.tcp().local_addr().ok());
     let mut client = Http2Client {
-        connection: Http2Connection::new(stream, unread, rules, worker.now()),
+        connection: Http2Connection::new((stream, unread), rules, resets, worker.now()),
         streams: JoinSet::new(),
         places: worker.net().client_streams(client),
         requests: 0,
@@ -205,6 +210,7 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
             listener,
             peer: accepted.peer,
             own,
+            has_several_clients,
             next_hops: Cell::default(),
             hops: RefCell::default(),
             copied_bytes: Cell::new(0),
@@ -321,6 +327,9 @@ impl Http2Client {
     fn note(&mut self) {
         let notices = self.connection.take_notices();
         let counters = self.shared.worker.counters();
+        if notices.abandoned > 0 {
+            counters.add(Metric::Http2AbandonedRequests, notices.abandoned);
+        }
         for (cause, count) in [
             (Http2Reset::Malformed, notices.malformed),
             (Http2Reset::Heads, notices.heads),
@@ -407,9 +416,10 @@ impl Http2Client {
     /// Why it has ended.
     fn end(&self) -> Http2End {
         match self.connection.flood() {
-            Some(Flood::Resets) => Http2End::Resets,
-            Some(Flood::Control) => Http2End::Control,
-            Some(Flood::WindowUpdates) => Http2End::WindowUpdates,
+            Some(Http2Flood::Connection(Flood::Resets)) => Http2End::Resets,
+            Some(Http2Flood::ClientResets) => Http2End::ClientResets,
+            Some(Http2Flood::Connection(Flood::Control)) => Http2End::Control,
+            Some(Http2Flood::Connection(Flood::WindowUpdates)) => Http2End::WindowUpdates,
             None if !self.connection.was_open() => Http2End::Preface,
             None => self.closing.unwrap_or(Http2End::Client),
         }
@@ -598,7 +608,22 @@ impl StreamClient {
     }
 
     /// Carries out an exchange.
-    async fn exchange(self: Rc<Self>, mut exchange: Box<RequestState>, stream: Http2Stream) {
+    async fn exchange(self: Rc<Self>, mut exchange: Box<RequestState>, mut stream: Http2Stream) {
+        let counters = self.worker.counters();
+        if stream.is_reset() {
+            // frames that had come were read before this task began: nothing is forwarded
+            return counters.inc(Metric::Http2AbandonedRequests);
+        }
+        if self.has_several_clients
+            && let Some(asker) = exchange.counted_client()
+        {
+            let resets = self.worker.net().reset_budget(asker);
+            if resets.is_exhausted(self.worker.now().tick) {
+                counters.inc(Metric::Http2Resets(Http2Reset::ClientResets));
+                return stream.refuse_calmly();
+            }
+            stream.charge_resets_to(resets);
+        }
         if exchange.settings.remembers_connections {
             let mut hops = self.hops.borrow_mut();
             exchange.client.remember(hops.get_or_insert_default());

@@ -4,18 +4,19 @@ use super::content::Http2Content;
 use super::head::{self, Http2Form, Malformed};
 use super::piece::Piece;
 use super::response::Http2Response;
-use super::shared::{HeadPlace, Shared};
+use super::shared::{HeadPlace, Http2Flood, Shared};
 use super::transport::Transport;
 use crate::client::ClientSocket;
+use crate::workers::ResetBudget;
 use h2::server::{Builder, Connection, Handshake, SendResponse};
 use h2::{Reason, RecvStream};
 use http::{Request, Response, StatusCode};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
-use weir_policy::connections::{Flood, FrameBudget};
+use weir_policy::connections::FrameBudget;
 use weir_policy::{Now, Tick};
 use weir_semantics::{NamedFields, Urgency};
 use weir_wire::{BodyLength, HeadLimits};
@@ -30,8 +31,9 @@ const CONNECTION_WINDOW: u32 = 256 * 1024;
 /// Bytes of a frame that is received.
 const FRAME_BYTES_MAX: u32 = 16 * 1024;
 
-/// Streams that `h2` may reset for errors of the client, in all: MadeYouReset (CVE-2025-8671).
-const ERROR_RESETS_MAX: usize = 200;
+/// Streams that `h2` may reset for errors of the client, in all: more than [`FrameBudget`] permits
+/// at once, which has MadeYouReset (CVE-2025-8671) and sees a reset once it is sent.
+const ERROR_RESETS_MAX: usize = 1000;
 
 /// Streams that the client may reset before they are looked at, at once: Rapid Reset
 /// (CVE-2023-44487).
@@ -65,6 +67,9 @@ pub struct Http2Notices {
     pub heads: u64,
     /// Responses that were ended as their window stayed closed.
     pub stalled: u64,
+    /// Requests whose streams were reset before they were given to the caller, by the client or
+    /// for an error of it.
+    pub abandoned: u64,
 }
 
 /// How much of what is to be sent was taken, by this kernel and by that of the client.
@@ -93,12 +98,30 @@ pub struct Http2Stream {
     urgency: Urgency,
     /// It is to become a WebSocket (RFC 8441).
     opens_websocket: bool,
+    /// Whom a reset counts for, beside its connection.
+    asker: Option<ResetBudget>,
 }
 
 impl Http2Stream {
     /// Refuses the request: nothing was done with it, and it may be sent again (RFC 9113 §8.7).
     pub fn refuse(mut self) {
         self.response.send_reset(Reason::REFUSED_STREAM);
+    }
+
+    /// Refuses the request: too many streams were reset.
+    pub fn refuse_calmly(mut self) {
+        self.response.send_reset(Reason::ENHANCE_YOUR_CALM);
+    }
+
+    /// Whether the stream was reset: by the client, or for an error of it.
+    pub fn is_reset(&mut self) -> bool {
+        is_reset(&mut self.response)
+    }
+
+    /// A reset of the stream counts for `asker`, too: its connection has requests of several
+    /// clients.
+    pub fn charge_resets_to(&mut self, asker: ResetBudget) {
+        self.asker = Some(asker);
     }
 
     /// The halves of the stream.
@@ -108,7 +131,11 @@ impl Http2Stream {
         trailers: (HeadLimits, NamedFields),
     ) -> (Http2Content, Http2Response) {
         let (content, response) = self.into_parts();
-        (Http2Content::new(content, length, trailers), response)
+        let shared = response.shared();
+        (
+            Http2Content::new(content, length, trailers, shared),
+            response,
+        )
     }
 
     /// The content as `h2` has it, and the response.
@@ -117,6 +144,9 @@ impl Http2Stream {
         response.set_urgency(self.urgency);
         if self.opens_websocket {
             response.opens_websocket();
+        }
+        if let Some(asker) = self.asker {
+            response.charge_resets_to(asker);
         }
         (self.content, response)
     }
@@ -144,10 +174,17 @@ enum State {
 
 impl Http2Connection {
     /// A connection that is to begin with the preface (RFC 9113 §3.4). `first` was read from it.
+    /// `client` is what its client has left of resets, on all of its connections, if it is one.
     #[must_use]
-    pub fn new(socket: ClientSocket, first: Vec<u8>, rules: Http2Rules, now: Now) -> Self {
+    pub fn new(
+        (socket, first): (ClientSocket, Vec<u8>),
+        rules: Http2Rules,
+        client: Option<ResetBudget>,
+        now: Now,
+    ) -> Self {
         let budget = FrameBudget::of_clients(now.tick, rules.clients);
-        let shared = Shared::new(socket, rules.window_closed, budget, now.tick);
+        let counts = (budget, client);
+        let shared = Shared::new(socket, rules.window_closed, counts, now.tick);
         let shared = Rc::new(shared);
         let transport = Transport::new(Rc::clone(&shared), first);
         let clients = usize::try_from(rules.clients).unwrap_or(usize::MAX);
@@ -202,8 +239,11 @@ impl Http2Connection {
                         connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
                     }
                     match connection.poll_accept(cx) {
-                        Poll::Ready(Some(Ok((request, response)))) => {
-                            if let Some(accepted) = self.take(request, response) {
+                        Poll::Ready(Some(Ok((request, mut response)))) => {
+                            // `h2` gives what came in one read: the reset may be there, too
+                            if self.shared.flood().is_some() || is_reset(&mut response) {
+                                self.notices.abandoned += 1;
+                            } else if let Some(accepted) = self.take(request, response) {
                                 return Poll::Ready(accepted);
                             }
                         }
@@ -236,6 +276,7 @@ impl Http2Connection {
                     let urgency = parts.headers.get("priority");
                     let urgency = urgency.map(|value| Urgency::of(value.as_bytes()));
                     let stream = Http2Stream {
+                        asker: None,
                         urgency: urgency.unwrap_or_default(),
                         opens_websocket: head::opens_websocket(&parts) == Ok(true),
                         content,
@@ -287,7 +328,7 @@ impl Http2Connection {
 
     /// What the client has sent, or brought about, too much of: the connection ends for it.
     #[must_use]
-    pub fn flood(&self) -> Option<Flood> {
+    pub fn flood(&self) -> Option<Http2Flood> {
         self.shared.flood()
     }
 
@@ -354,4 +395,10 @@ impl Http2Connection {
         let read = self.shared.socket.poll_receive(cx, scratch);
         read.map(|read| read.unwrap_or(0))
     }
+}
+
+/// Whether a stream without a response was reset.
+fn is_reset(response: &mut SendResponse<Piece>) -> bool {
+    let mut context = Context::from_waker(Waker::noop());
+    matches!(response.poll_reset(&mut context), Poll::Ready(Ok(_)))
 }

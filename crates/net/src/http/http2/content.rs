@@ -1,8 +1,10 @@
 //! The content of a request on a stream of HTTP/2.
 
 use super::head;
+use super::shared::Shared;
 use crate::http::received_content::{ContentError, ReceivedContent};
 use h2::RecvStream;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use weir_semantics::NamedFields;
 use weir_wire::{BodyError, BodyLength, HeadLimits};
@@ -19,6 +21,7 @@ pub(crate) struct Http2Content {
     is_ended: bool,
     content_bytes: u64,
     trailers: Vec<u8>,
+    shared: Rc<Shared>,
 }
 
 impl Http2Content {
@@ -26,6 +29,7 @@ impl Http2Content {
         stream: RecvStream,
         length: BodyLength,
         (limits, named): (HeadLimits, NamedFields),
+        shared: Rc<Shared>,
     ) -> Self {
         Self {
             stream,
@@ -36,6 +40,7 @@ impl Http2Content {
             is_ended: matches!(length, BodyLength::None | BodyLength::Exact(0)),
             content_bytes: 0,
             trailers: Vec::new(),
+            shared,
         }
     }
 
@@ -92,6 +97,7 @@ impl Http2Content {
         if let Some(fields) = fields {
             let Some(lines) = head::trailers(&fields, self.limits, &self.named) else {
                 // the content is not whole, as its end is malformed (RFC 9113 §8.1.1)
+                self.shared.note_malformed();
                 return Poll::Ready(Err(ContentError::Disconnected));
             };
             self.trailers = lines;

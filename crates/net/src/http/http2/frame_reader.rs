@@ -1,4 +1,5 @@
-//! Follows the frames that pass on a connection, without their payload (RFC 9113 §4.1).
+//! Follows the frames that pass on a connection (RFC 9113 §4.1). Of payloads only the error code of
+//! RST_STREAM is looked at.
 
 /// Bytes of the head of a frame.
 const HEAD_BYTES: usize = 9;
@@ -13,6 +14,8 @@ pub(super) struct FrameHead {
     pub(super) length: u32,
     pub(super) kind: u8,
     pub(super) flags: u8,
+    /// That of RST_STREAM (RFC 9113 §6.4); 0 of other frames.
+    pub(super) error_code: u32,
 }
 
 impl FrameHead {
@@ -23,6 +26,9 @@ impl FrameHead {
     pub(super) const GOAWAY: u8 = 7;
     pub(super) const WINDOW_UPDATE: u8 = 8;
     pub(super) const CONTINUATION: u8 = 9;
+
+    /// Bytes of the payload of RST_STREAM.
+    const RESET_BYTES: u32 = 4;
 
     const END_STREAM: u8 = 1;
     const ACK: u8 = 1;
@@ -50,6 +56,10 @@ impl FrameHead {
     const fn ends_head(self) -> bool {
         self.flags & Self::END_HEADERS != 0
     }
+
+    const fn has_error_code(self) -> bool {
+        self.kind == Self::RST_STREAM && self.length == Self::RESET_BYTES
+    }
 }
 
 /// Where in a direction of a connection we are.
@@ -62,6 +72,8 @@ pub(super) struct FrameReader {
     known: usize,
     /// Bytes of the payload that are still to come.
     payload: u32,
+    /// RST_STREAM, whose error code comes.
+    reset: Option<FrameHead>,
     /// A head of a message has begun, and its last frame has not come whole.
     is_in_head: bool,
     /// The frame whose payload comes is the last of a head.
@@ -85,6 +97,7 @@ impl FrameReader {
             head: [0; HEAD_BYTES],
             known: 0,
             payload: 0,
+            reset: None,
             is_in_head: false,
             ends_head: false,
         }
@@ -95,7 +108,8 @@ impl FrameReader {
         self.is_in_head
     }
 
-    /// Follows `bytes`, and calls `note` with the head of each frame once that has come.
+    /// Follows `bytes`, and calls `note` with the head of each frame once that has come, with that
+    /// of RST_STREAM once its error code has.
     pub(super) fn follow(&mut self, mut bytes: &[u8], mut note: impl FnMut(FrameHead)) {
         let before = self.before.min(bytes.len());
         self.before -= before;
@@ -105,7 +119,17 @@ impl FrameReader {
                 let most = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
                 let passed = self.payload.min(most);
                 self.payload -= passed;
-                bytes = &bytes[passed as usize..];
+                let (payload, rest) = bytes.split_at(passed as usize);
+                bytes = rest;
+                if let Some(reset) = &mut self.reset {
+                    let code = payload
+                        .iter()
+                        .fold(reset.error_code, |code, byte| code << 8 | u32::from(*byte));
+                    reset.error_code = code;
+                    if self.payload == 0 {
+                        self.reset.take().into_iter().for_each(&mut note);
+                    }
+                }
                 self.end_head();
                 continue;
             }
@@ -120,12 +144,16 @@ impl FrameReader {
                     length: u32::from_be_bytes([0, a, b, c]),
                     kind,
                     flags,
+                    error_code: 0,
                 };
                 self.payload = frame.length;
                 self.is_in_head |= frame.is_of_head();
                 self.ends_head = frame.is_of_head() && frame.ends_head();
                 self.end_head();
-                note(frame);
+                match frame.has_error_code() {
+                    true => self.reset = Some(frame),
+                    false => note(frame),
+                }
             }
         }
     }
@@ -156,15 +184,20 @@ mod tests {
             frame(FrameHead::HEADERS, 0, &[7; 300]),
             frame(FrameHead::CONTINUATION, 4, &[9; 70_000]),
             frame(FrameHead::DATA, 1, &[]),
-            frame(FrameHead::RST_STREAM, 0, &[0; 4]),
+            frame(FrameHead::RST_STREAM, 0, &[1, 2, 3, 4]),
+            // malformed
+            frame(FrameHead::RST_STREAM, 0, &[5; 5]),
+            frame(FrameHead::RST_STREAM, 0, &[]),
+            frame(FrameHead::RST_STREAM, 0, &[0, 0, 0, 8]),
         ]
         .concat();
         for step in [1, 2, 8, 9, 10, 4096, sent.len()] {
             let mut reader = FrameReader::of_client();
-            let mut kinds = Vec::new();
+            let (mut kinds, mut codes) = (Vec::new(), Vec::new());
             for piece in sent.chunks(step) {
                 reader.follow(piece, |frame| {
                     kinds.push((frame.kind, frame.length, frame.ends_stream()));
+                    codes.push(frame.error_code);
                 });
             }
             let expected = [
@@ -173,8 +206,13 @@ mod tests {
                 (9, 70_000, false),
                 (0, 0, true),
                 (3, 4, false),
+                (3, 5, false),
+                (3, 0, false),
+                (3, 4, false),
             ];
             assert_eq!(kinds, expected, "pieces of {step}");
+            let expected = [0, 0, 0, 0, 0x0102_0304, 0, 0, 8];
+            assert_eq!(codes, expected, "pieces of {step}");
             assert!(!reader.is_in_head());
         }
     }

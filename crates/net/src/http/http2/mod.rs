@@ -42,4 +42,5 @@ pub use frame_reader::PREFACE as HTTP2_PREFACE;
 pub use head::Http2Form;
 pub use response::Http2Disconnect;
 pub(crate) use response::Http2Response;
+pub use shared::Http2Flood;
 pub use websocket::is_websocket_accepted;

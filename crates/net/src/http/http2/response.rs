@@ -5,13 +5,14 @@ use super::piece::{Offer, Piece, STREAM_BYTES_MAX};
 use super::shared::{HeadPlace, Shared};
 use super::websocket;
 use crate::http::content_form::ContentForm;
+use crate::workers::ResetBudget;
 use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, SendStream};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
@@ -57,6 +58,17 @@ impl SendHalf {
         }
     }
 
+    /// Whether the client has reset the stream, or `h2` has for an error of it.
+    fn is_reset_by_client(&mut self) -> bool {
+        let cx = &mut Context::from_waker(Waker::noop());
+        let polled = match self {
+            Self::Begun(response) => response.poll_reset(cx),
+            Self::Streaming(stream) => stream.poll_reset(cx),
+            Self::Ended | Self::Reset => return false,
+        };
+        matches!(polled, Poll::Ready(Ok(_)))
+    }
+
     fn reset(&mut self, reason: Reason) {
         match self {
             Self::Begun(response) => response.send_reset(reason),
@@ -88,6 +100,8 @@ pub(crate) struct Http2Response {
     sent_bytes: u64,
     stop: Option<Stop>,
     tunnel: Tunnel,
+    /// Whom a reset counts for, beside its connection.
+    asker: Option<ResetBudget>,
 }
 
 /// Whether the stream becomes one of bytes.
@@ -126,6 +140,7 @@ impl Http2Response {
             sent_bytes: 0,
             stop: None,
             tunnel: Tunnel::Other,
+            asker: None,
         }
     }
 
@@ -143,6 +158,16 @@ impl Http2Response {
                 websocket::established(received)
             }
         }
+    }
+
+    /// A reset of the stream counts for `asker`, too.
+    pub(super) fn charge_resets_to(&mut self, asker: ResetBudget) {
+        self.asker = Some(asker);
+    }
+
+    /// What the streams of its connection share.
+    pub(super) fn shared(&self) -> Rc<Shared> {
+        Rc::clone(&self.shared)
     }
 
     /// How urgent its client finds it.
@@ -425,7 +450,11 @@ impl Http2Response {
         if stop.is_some_and(|stop| stop.since.elapsed() >= limit) {
             self.shared.note_stall();
         }
-        self.half.borrow_mut().reset(reason);
+        let mut half = self.half.borrow_mut();
+        if let Some(asker) = self.asker.take_if(|_| half.is_reset_by_client()) {
+            self.shared.charge(&asker);
+        }
+        half.reset(reason);
     }
 
     pub(crate) fn sent_bytes(&self) -> u64 {

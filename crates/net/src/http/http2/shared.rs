@@ -5,6 +5,7 @@ use super::piece::SendQueue;
 use super::send_buffer::SendBuffer;
 use crate::client::ClientSocket;
 use crate::flow::{tcp_info, unacknowledged_bytes};
+use crate::workers::ResetBudget;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
@@ -38,15 +39,45 @@ pub(super) struct Shared {
 struct Frames {
     received: FrameReader,
     sent: FrameReader,
+    counts: FrameCounts,
+}
+
+/// What has passed, against what may.
+struct FrameCounts {
     budget: FrameBudget,
-    flood: Option<Flood>,
+    /// What the client has left of resets, on all of its connections.
+    client: Option<ResetBudget>,
+    flood: Option<Http2Flood>,
+}
+
+/// What there was too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Http2Flood {
+    /// On this connection.
+    Connection(Flood),
+    /// Streams that were reset on all connections of the client.
+    ClientResets,
+}
+
+impl FrameCounts {
+    fn note(&mut self, now: Tick, frame: FrameKind) {
+        if let Err(too_many) = self.budget.note(now, frame) {
+            self.flood.get_or_insert(Http2Flood::Connection(too_many));
+        }
+        if frame == FrameKind::Reset
+            && let Some(client) = &self.client
+            && !client.note(now)
+        {
+            self.flood.get_or_insert(Http2Flood::ClientResets);
+        }
+    }
 }
 
 impl Shared {
     pub(super) fn new(
         socket: ClientSocket,
         window_closed: Duration,
-        budget: FrameBudget,
+        (budget, client): (FrameBudget, Option<ResetBudget>),
         now: Tick,
     ) -> Self {
         Self {
@@ -57,8 +88,11 @@ impl Shared {
             frames: RefCell::new(Frames {
                 received: FrameReader::of_client(),
                 sent: FrameReader::of_server(),
-                budget,
-                flood: None,
+                counts: FrameCounts {
+                    budget,
+                    client,
+                    flood: None,
+                },
             }),
             now: Cell::new(now),
             heads_bytes: Cell::new(0),
@@ -75,7 +109,7 @@ impl Shared {
     /// These bytes came from the client.
     pub(super) fn received(&self, bytes: &[u8]) {
         let frames = &mut *self.frames.borrow_mut();
-        let (budget, flood) = (&mut frames.budget, &mut frames.flood);
+        let counts = &mut frames.counts;
         let now = self.now.get();
         frames.received.follow(bytes, |frame| {
             let kind = match frame.kind {
@@ -92,9 +126,7 @@ impl Shared {
             if frame.is_settings() && self.has_settings.replace(true) {
                 self.queue.ignore_urgency();
             }
-            if let Err(too_many) = budget.note(now, kind) {
-                flood.get_or_insert(too_many);
-            }
+            counts.note(now, kind);
         });
     }
 
@@ -110,23 +142,23 @@ impl Shared {
     /// These bytes are sent to the client.
     pub(super) fn sent(&self, bytes: &[u8]) {
         let frames = &mut *self.frames.borrow_mut();
-        let (budget, flood) = (&mut frames.budget, &mut frames.flood);
+        let counts = &mut frames.counts;
         let now = self.now.get();
         frames.sent.follow(bytes, |frame| {
             let kind = match frame.kind {
-                FrameHead::RST_STREAM => FrameKind::Reset,
-                FrameHead::DATA => FrameKind::SentContent,
-                _ => return,
+                FrameHead::RST_STREAM => FrameKind::of_sent_reset(frame.error_code),
+                FrameHead::DATA => Some(FrameKind::SentContent),
+                _ => None,
             };
-            if let Err(too_many) = budget.note(now, kind) {
-                flood.get_or_insert(too_many);
+            if let Some(kind) = kind {
+                counts.note(now, kind);
             }
         });
     }
 
     /// What the client has sent, or brought about, too much of.
-    pub(super) fn flood(&self) -> Option<Flood> {
-        self.frames.borrow().flood
+    pub(super) fn flood(&self) -> Option<Http2Flood> {
+        self.frames.borrow().counts.flood
     }
 
     /// Whether the head of a request has begun and is not whole.
@@ -143,6 +175,19 @@ impl Shared {
     /// All heads were taken; whether reading was held for them.
     pub(super) fn took_heads(&self) -> bool {
         self.has_heads.replace(false) && self.flood().is_none()
+    }
+
+    /// A stream ends as what the client has sent on it is malformed, in what `h2` does not check:
+    /// the code of the reset does not say so.
+    pub(super) fn note_malformed(&self) {
+        let counts = &mut self.frames.borrow_mut().counts;
+        counts.note(self.now.get(), FrameKind::Reset);
+    }
+
+    /// A stream has ended by frames of the client, and this budget is that of whom it was for.
+    pub(super) fn charge(&self, asker: &ResetBudget) {
+        // the connection is one of several clients, and goes on
+        let _ = asker.note(self.now.get());
     }
 
     /// A stream is reset as its window stays closed.

@@ -65,6 +65,52 @@ fn streams_that_the_server_is_made_to_reset_end_the_connection() {
 }
 
 #[test]
+fn resets_are_counted_over_all_connections_of_a_client() {
+    let clear = Clear::with(|config| config.set("workers", "1"));
+    let head = block(&get("/private"));
+    let window = 0x7fff_ffff_u32.to_be_bytes();
+    let requests = |resets: &dyn Fn(u32) -> Vec<u8>, count: u32| {
+        let each = (0..count).map(|number| {
+            let stream = 2 * number + 1;
+            let request = frame(HEADERS, END_HEADERS | END_STREAM, stream, &head);
+            [request, resets(stream)].concat()
+        });
+        each.collect::<Vec<_>>().concat()
+    };
+    let rapid = |stream| frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes());
+    let made = |stream| frame(WINDOW_UPDATE, 0, stream, &window);
+    // each connection stays within its own limit, of 200
+    for number in 0..100 {
+        let mut client = clear.frames();
+        match number % 2 {
+            0 => client.write(&requests(&rapid, 90)),
+            _ => client.write(&requests(&made, 90)),
+        };
+        client.send(PING, 0, 0, &[7; 8]);
+        while client
+            .next()
+            .is_some_and(|it| it.kind != PING && it.kind != GOAWAY)
+        {}
+    }
+    let metrics = clear.weir.metrics();
+    let ended = metrics.count("weir_http2_connections_total{end=\"client-resets\"}");
+    assert!((1..100).contains(&ended), "{ended}");
+    assert_eq!(
+        metrics.count("weir_http2_connections_total{end=\"resets\"}"),
+        0
+    );
+    // what was reset in one read with its head has begun nothing
+    let begun = metrics.all_requests();
+    let abandoned = metrics.count("weir_http2_abandoned_requests_total");
+    assert!(begun < 200 && abandoned > 1000, "{begun}, {abandoned}");
+    // requests that are not reset are served on a further connection
+    let mut client = clear.frames();
+    client.get(1, "/cached");
+    assert_eq!(client.until(HEADERS).kind, HEADERS);
+    clear.expect_others_are_served();
+}
+
+#[test]
 fn floods_of_frames_without_requests_end_the_connection() {
     let clear = Clear::start();
     let head = block(&get("/put/a"));

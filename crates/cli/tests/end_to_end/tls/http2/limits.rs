@@ -3,8 +3,8 @@
 use super::super::attacks::resident_bytes;
 use super::Clear;
 use super::frames::{
-    DATA, END_STREAM, ENHANCE_YOUR_CALM, Frames, HEADERS, INITIAL_WINDOW_SIZE, PROTOCOL_ERROR,
-    REFUSED_STREAM, RST_STREAM, WINDOW_UPDATE, block, frame, get,
+    CANCEL, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Frames, HEADERS, INITIAL_WINDOW_SIZE,
+    PROTOCOL_ERROR, REFUSED_STREAM, RST_STREAM, WINDOW_UPDATE, block, frame, get,
 };
 use crate::support::content;
 
@@ -142,6 +142,76 @@ fn connection_of_a_trusted_proxy_outlives_the_resets_of_one_of_its_users() {
     assert!(matches!(code, Some(ENHANCE_YOUR_CALM) | None), "{code:?}");
     clear.expect_ends("resets", 1);
     clear.expect_others_are_served();
+}
+
+#[test]
+fn client_behind_a_trusted_proxy_that_resets_too_much_is_refused_and_others_are_not() {
+    let trusted = |config: crate::support::Config| {
+        let config = config.set("forwarded.trusted_proxies", "[\"127.0.0.1\"]");
+        config.set("workers", "1")
+    };
+    let clear = Clear::with(trusted);
+    clear.nginx.file("stored/large", &content(3, 100_000));
+    let url = clear.weir.url("/stored/large");
+    let stored = Clear::curl().args(["-H", "Host: a.test"]);
+    stored.fetch(&url).reply().expect(200);
+    // no response ends, as none may have content
+    let mut client = Frames::with_settings(clear.weir.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
+    let get_for = |stream, user| {
+        let fields = [&get("/stored/large")[..], &[("x-forwarded-for", user)]].concat();
+        frame(HEADERS, END_HEADERS | END_STREAM, stream, &block(&fields))
+    };
+    let answered = |client: &mut Frames| loop {
+        let frame = client.next().expect("the connection goes on");
+        match frame.kind {
+            HEADERS => break true,
+            RST_STREAM => {
+                assert_eq!(frame.error(), ENHANCE_YOUR_CALM);
+                break false;
+            }
+            _ => {}
+        }
+    };
+    let reset = |stream| frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes());
+    let has_been_refused = (0..100).any(|batch| {
+        let streams = (0..90).map(|number| 2 * (90 * batch + number) + 1);
+        let requests = streams.clone().map(|stream| get_for(stream, "192.0.2.1"));
+        client.write(&requests.collect::<Vec<_>>().concat());
+        let refused = (0..90).filter(|_| !answered(&mut client)).count();
+        client.write(&streams.map(reset).collect::<Vec<_>>().concat());
+        refused > 0
+    });
+    assert!(has_been_refused);
+    client.write(&get_for(100_001, "192.0.2.2"));
+    assert!(answered(&mut client));
+    let ends = clear.weir.metrics();
+    assert_eq!(
+        ends.count("weir_http2_connections_total{end=\"client-resets\"}"),
+        0
+    );
+    assert!(ends.count("weir_http2_resets_total{cause=\"client-resets\"}") > 0);
+}
+
+#[test]
+fn streams_that_time_out_here_do_not_end_the_connection() {
+    let clear = Clear::with(|config| config.set("limits.client_silence", "\"100ms\""));
+    clear.nginx.file("large", &content(3, 100_000));
+    let mut client = Frames::with_settings(clear.weir.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
+    let mut stream = 1;
+    // more than may be reset at once for errors of the client
+    for _ in 0..3 {
+        for _ in 0..90 {
+            client.get(stream, "/large");
+            stream += 2;
+        }
+        for _ in 0..90 {
+            let reset = client.until(RST_STREAM);
+            assert_eq!((reset.kind, reset.error()), (RST_STREAM, CANCEL));
+        }
+    }
+    client.get(stream, "/large");
+    assert_eq!(client.until(HEADERS).kind, HEADERS);
+    clear.expect_ends("resets", 0);
 }
 
 #[test]
