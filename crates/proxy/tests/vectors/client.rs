@@ -3,9 +3,9 @@
 use crate::doors::Http;
 use crate::http2;
 use crate::message::Message;
+use crate::tls::Socket;
 use crate::weir::Weir;
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 use weir_vectors::{ClientResponse, FieldContext, Parameters, Request};
 
@@ -45,10 +45,7 @@ fn exchange_by_http1(weir: &Weir, request: &Request, context: FieldContext<'_>) 
 
 /// Sends a request on a connection of its own; `None` if no whole head came.
 fn send(weir: &Weir, request: &[u8]) -> Option<Message> {
-    let mut stream = TcpStream::connect(weir.address()).expect("the proxy listens");
-    stream
-        .set_read_timeout(Some(WAIT_MAX))
-        .expect("a limit that is not 0");
+    let mut stream = Socket::connect(weir.address(), weir.is_tls());
     stream.write_all(request).expect("the proxy reads");
     let mut bytes = Vec::new();
     // a reset is one way to tell that a response was cut: what came is looked at

@@ -16,6 +16,15 @@ pub(crate) struct Doors {
     pub(crate) runner: Runner,
     pub(crate) clients: Http,
     pub(crate) next_hop: Http,
+    pub(crate) tls: Tls,
+}
+
+/// Where it is under TLS. A forward proxy speaks to origins in clear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tls {
+    None,
+    Clients,
+    BothSides,
 }
 
 /// A vector, and why it is of HTTP/1.1.
@@ -55,18 +64,52 @@ const RESPONSES: [OfHttp1; 4] = [
     ),
 ];
 
+/// Vectors of the scheme `http`, which a gateway under TLS does not have.
+const IN_CLEAR: [(&str, &str); 3] = [
+    (
+        "location-of-the-same-origin-is-invalidated",
+        "it names the origin by a URL of http",
+    ),
+    (
+        "location-of-another-origin-is-not-invalidated",
+        "another origin is one of https there, which is this one here",
+    ),
+    (
+        "host-is-compared-without-regard-to-case-and-default-port",
+        "port 80 is not the default of https",
+    ),
+];
+
 impl Doors {
     pub(crate) const fn http1(runner: Runner) -> Self {
         Self {
             runner,
             clients: Http::One,
             next_hop: Http::One,
+            tls: Tls::None,
         }
     }
 
-    /// Whether `vector` has a response that these do not have.
+    pub(crate) fn is_tls_from_clients(self) -> bool {
+        self.tls != Tls::None
+    }
+
+    pub(crate) fn is_tls_to_next_hop(self) -> bool {
+        self.tls == Tls::BothSides
+    }
+
+    /// The scheme of what clients ask for: a gateway's is that of its listener.
+    pub(crate) fn scheme(self) -> &'static str {
+        match self.is_tls_from_clients() && self.runner == Runner::Gateway {
+            true => "https",
+            false => "http",
+        }
+    }
+
+    /// Whether `vector` has a response or a scheme that these do not have.
     pub(crate) fn excludes(self, vector: &Vector) -> bool {
         self.next_hop == Http::Two && is_among(&RESPONSES, vector)
+            || self.scheme() == "https" && is_among(&IN_CLEAR, vector)
     }
 
     /// Fails if a vector is named above and HTTP/2 has it, or the other way round.
@@ -78,7 +121,7 @@ impl Doors {
                 at_s: step.at_s,
                 host,
             };
-            requests |= http2::request_of(&step.request, context).is_none();
+            requests |= http2::request_of(&step.request, self.scheme(), context).is_none();
             let first = match &step.origin {
                 Origin::None => None,
                 Origin::Asked(answer) => Some(answer),

@@ -1,10 +1,14 @@
 //! A client of HTTP/2 that asks once on a connection of its own.
 
 use crate::client::WAIT_MAX;
+use crate::doors::Http;
+use crate::tls::{self, Identity};
 use crate::weir::Weir;
 use http::{HeaderName, HeaderValue, Request as Http2Request, Version};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 use weir_vectors::{ClientResponse, FieldContext, Parameters, Request};
 
 /// Whether it is a field that HTTP/2 does not have (RFC 9113 §8.2.2), or that `h2` makes itself.
@@ -26,7 +30,7 @@ pub(crate) fn exchange(
     request: &Request,
     context: FieldContext<'_>,
 ) -> Option<ClientResponse> {
-    let sent = request_of(request, context)?;
+    let sent = request_of(request, weir.scheme(), context)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -37,8 +41,12 @@ pub(crate) fn exchange(
 }
 
 /// The request; `None` if HTTP/2 has no such.
-pub(crate) fn request_of(request: &Request, context: FieldContext<'_>) -> Option<Http2Request<()>> {
-    let uri = format!("http://{}{}", context.host, request.target);
+pub(crate) fn request_of(
+    request: &Request,
+    scheme: &str,
+    context: FieldContext<'_>,
+) -> Option<Http2Request<()>> {
+    let uri = format!("{scheme}://{}{}", context.host, request.target);
     let mut sent = Http2Request::builder()
         .method(request.method.as_str())
         .uri(uri)
@@ -58,12 +66,25 @@ pub(crate) fn request_of(request: &Request, context: FieldContext<'_>) -> Option
 }
 
 async fn ask(weir: &Weir, request: Http2Request<()>, content: Option<String>) -> ClientResponse {
+    let socket = TcpStream::connect(weir.address()).await;
+    let socket = socket.expect("the proxy listens");
+    if !weir.is_tls() {
+        return ask_on(socket, request, content).await;
+    }
+    let connector = TlsConnector::from(Identity::get().client(Http::Two));
+    let socket = connector.connect(tls::name(), socket).await;
+    ask_on(socket.expect("the proxy speaks TLS"), request, content).await
+}
+
+async fn ask_on<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    socket: S,
+    request: Http2Request<()>,
+    content: Option<String>,
+) -> ClientResponse {
     let cut = || ClientResponse {
         cut: true,
         ..ClientResponse::default()
     };
-    let socket = TcpStream::connect(weir.address()).await;
-    let socket = socket.expect("the proxy listens");
     let handshake = h2::client::handshake(socket).await;
     let (mut sender, connection) = handshake.expect("the proxy speaks HTTP/2");
     tokio::spawn(connection);

@@ -14,9 +14,10 @@ mod origin_http2;
 #[expect(dead_code, reason = "a vector does not look at the phases")]
 #[path = "../support/phases.rs"]
 mod phases;
+mod tls;
 mod weir;
 
-use doors::{Doors, Http};
+use doors::{Doors, Http, Tls};
 use origin::Origin;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -83,6 +84,46 @@ fn gateway_conforms_to_every_vector_by_http2_on_both_sides() {
         runner: Runner::Gateway,
         clients: Http::Two,
         next_hop: Http::Two,
+        tls: Tls::None,
+    };
+    check(doors, Phases::NONE);
+}
+
+#[test]
+fn gateway_conforms_to_every_vector_by_tls_on_both_sides() {
+    let doors = Doors {
+        tls: Tls::BothSides,
+        ..Doors::http1(Runner::Gateway)
+    };
+    check(doors, Phases::NONE);
+}
+
+#[test]
+fn gateway_conforms_to_every_vector_by_http2_under_tls_on_both_sides() {
+    let doors = Doors {
+        runner: Runner::Gateway,
+        clients: Http::Two,
+        next_hop: Http::Two,
+        tls: Tls::BothSides,
+    };
+    check(doors, Phases::NONE);
+}
+
+#[test]
+fn forward_proxy_conforms_to_every_vector_by_tls() {
+    let doors = Doors {
+        tls: Tls::Clients,
+        ..Doors::http1(Runner::Forward)
+    };
+    check(doors, Phases::NONE);
+}
+
+#[test]
+fn forward_proxy_conforms_to_every_vector_by_http2_under_tls() {
+    let doors = Doors {
+        clients: Http::Two,
+        tls: Tls::Clients,
+        ..Doors::http1(Runner::Forward)
     };
     check(doors, Phases::NONE);
 }
@@ -110,7 +151,7 @@ fn run(doors: Doors, hooked: Phases, vector: &Vector) -> Vec<String> {
         return Vec::new();
     }
     let clock = weir::clock();
-    let origin = Origin::start(&clock, doors.next_hop);
+    let origin = Origin::start(&clock, doors);
     let weir = Weir::start(doors, hooked, vector, &clock, origin.address());
     let usual_host = match doors.runner {
         Runner::Forward => origin.address().to_string(),

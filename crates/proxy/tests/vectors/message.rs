@@ -1,7 +1,6 @@
 //! Reading one HTTP/1.1 message the plain way, so that the proxy's own parser is not its own judge.
 
 use std::io::Read;
-use std::net::TcpStream;
 
 /// A message taken apart.
 #[derive(Debug, Default)]
@@ -59,7 +58,7 @@ impl Message {
 
 /// Reads until there is a whole head and as much content as it announces by length; `None` if the
 /// peer closes before.
-pub(crate) fn read_request(stream: &mut TcpStream) -> Option<Message> {
+pub(crate) fn read_request(stream: &mut impl Read) -> Option<Message> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     loop {

@@ -1,13 +1,14 @@
 //! The origin: answers as the step says, one connection a request, and keeps an account of what it
 //! was asked.
 
-use crate::doors::Http;
+use crate::doors::{Doors, Http};
 use crate::message::read_request;
 use crate::origin_http2;
+use crate::tls::Socket;
 use crate::weir::VirtualClock;
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::io::{Read, Write};
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -51,7 +52,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    pub(crate) fn start(clock: &Arc<VirtualClock>, speaks: Http) -> Self {
+    pub(crate) fn start(clock: &Arc<VirtualClock>, doors: Doors) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener
             .local_addr()
@@ -62,7 +63,7 @@ impl Origin {
         let stopping = Arc::new(AtomicBool::new(false));
         let is_held = Arc::new(AtomicBool::new(false));
         let desk = Desk {
-            speaks,
+            doors,
             stopping: Arc::clone(&stopping),
             scripts: Arc::clone(&scripts),
             clock: Arc::clone(clock),
@@ -198,7 +199,7 @@ impl Script {
 
 /// The origin's side that works.
 pub(crate) struct Desk {
-    speaks: Http,
+    pub(crate) doors: Doors,
     stopping: Arc<AtomicBool>,
     scripts: Arc<Mutex<VecDeque<Script>>>,
     clock: Arc<VirtualClock>,
@@ -211,7 +212,7 @@ impl Desk {
     fn serve(&self, listener: &TcpListener) {
         loop {
             let (stream, _) = listener.accept().expect("the origin accepts");
-            let had_request = match self.speaks {
+            let had_request = match self.doors.next_hop {
                 Http::One => self.serve_http1(stream),
                 Http::Two => origin_http2::serve(self, stream),
             };
@@ -222,10 +223,8 @@ impl Desk {
     }
 
     /// Serves the request of a connection; `false` if there was none.
-    fn serve_http1(&self, mut stream: TcpStream) -> bool {
-        stream
-            .set_read_timeout(Some(WAIT_MAX))
-            .expect("a limit that is not 0");
+    fn serve_http1(&self, stream: TcpStream) -> bool {
+        let mut stream = Socket::accepted(stream, self.doors.is_tls_to_next_hop());
         let Some(request) = read_request(&mut stream) else {
             return false;
         };
@@ -278,14 +277,15 @@ impl Desk {
 
 /// Answers, then waits until the proxy has let the connection go: by then it has done what the
 /// answer makes it do.
-fn answer(stream: &mut TcpStream, script: &Script) {
+fn answer(stream: &mut Socket, script: &Script) {
     let sent = match script.fault {
         Some(Fault::Closed) => return,
         Some(Fault::Broken) => "this is no HTTP\r\n\r\n".to_owned(),
         Some(Fault::Cut) => {
             let half = script.body.len() / 2;
             let _ = stream.write_all(format!("{}{}", script.head, &script.body[..half]).as_bytes());
-            let _ = stream.shutdown(std::net::Shutdown::Write);
+            let _ = stream.flush();
+            stream.end_sending();
             String::new()
         }
         None => format!("{}{}", script.head, script.body),

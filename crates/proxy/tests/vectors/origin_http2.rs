@@ -1,14 +1,22 @@
 //! The origin by HTTP/2 in clear: what it does on a connection.
 
+use crate::doors::Http;
 use crate::http2::is_of_http1;
 use crate::origin::{Desk, Script};
+use crate::tls::Identity;
 use bytes::Bytes;
 use h2::server::{Builder, SendResponse};
 use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderName, HeaderValue, Request, Response as Http2Response, StatusCode};
-use std::io::Write;
+use std::cell::RefCell;
+use std::io;
 use std::net::TcpStream;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio_rustls::TlsAcceptor;
 use weir_vectors::{Fault, FieldContext, OriginRequest, Response};
 
 /// A wait that ends here is a proxy that hangs.
@@ -68,12 +76,26 @@ pub(crate) fn serve(desk: &Desk, stream: TcpStream) -> bool {
 async fn serve_requests(desk: &Desk, stream: TcpStream, requests: &mut Vec<Option<OriginRequest>>) {
     stream.set_nonblocking(true).expect("a socket");
     stream.set_nodelay(true).expect("a socket");
-    let mut raw = stream.try_clone().expect("a descriptor");
     let stream = tokio::net::TcpStream::from_std(stream).expect("a socket");
+    if !desk.doors.is_tls_to_next_hop() {
+        return serve_on(desk, stream, requests).await;
+    }
+    let acceptor = TlsAcceptor::from(Identity::get().server(Http::Two));
+    if let Ok(stream) = acceptor.accept(stream).await {
+        serve_on(desk, stream, requests).await;
+    }
+}
+
+async fn serve_on(
+    desk: &Desk,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    requests: &mut Vec<Option<OriginRequest>>,
+) {
+    let mut raw = SharedStream(Rc::new(RefCell::new(stream)));
     // one request at a time, so that what it is asked has an order
     let begun = Builder::new()
         .max_concurrent_streams(1)
-        .handshake::<_, Bytes>(stream);
+        .handshake::<_, Bytes>(raw.clone());
     let Ok(mut connection) = begun.await else {
         return;
     };
@@ -91,7 +113,8 @@ async fn serve_requests(desk: &Desk, stream: TcpStream, requests: &mut Vec<Optio
             Answered::Sent => connection.graceful_shutdown(),
             Answered::Closed => return,
             Answered::Broken => {
-                let _ = raw.write_all(b"this is no HTTP\r\n\r\n");
+                let _ = raw.write_all(b"this is no HTTP\r\n\r\n").await;
+                let _ = raw.flush().await;
             }
         }
     }
@@ -163,4 +186,41 @@ async fn send(stream: &mut SendStream<Bytes>, mut content: Bytes, ends: bool) ->
         stream.send_data(piece, ends).ok()?;
     }
     Some(())
+}
+
+/// A connection that can be written to beside `h2`, which has it.
+struct SharedStream<S>(Rc<RefCell<S>>);
+
+impl<S> Clone for SharedStream<S> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for SharedStream<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0.borrow_mut()).poll_read(cx, into)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for SharedStream<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.0.borrow_mut()).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0.borrow_mut()).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0.borrow_mut()).poll_shutdown(cx)
+    }
 }

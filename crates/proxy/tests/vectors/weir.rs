@@ -3,13 +3,17 @@
 use crate::client;
 use crate::doors::{Doors, Http};
 use crate::phases::NotedPhases;
+use crate::tls::Identity;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_disk::files::SystemFiles;
 use weir_measure::{Metric, WaitReason};
 use weir_policy::Phases;
 use weir_proxy::clock::{Clock, ManualClock};
-use weir_proxy::config::{AdminAddress, Config, Listener, LogTarget, Mode, Route};
+use weir_proxy::config::{
+    AdminAddress, Config, Listener, ListenerCertificate, ListenerTls, LogTarget, Mode, NextHopTls,
+    Route, TlsVersion,
+};
 use weir_proxy::{Options, Proxy};
 use weir_semantics::Timestamp;
 use weir_vectors::{Profile, Runner, START_S, Vector};
@@ -85,6 +89,16 @@ impl Weir {
         self.proxy.listeners()[0].address
     }
 
+    /// Whether clients speak by TLS.
+    pub(crate) fn is_tls(&self) -> bool {
+        self.doors.is_tls_from_clients()
+    }
+
+    /// The scheme of what clients ask for.
+    pub(crate) fn scheme(&self) -> &'static str {
+        self.doors.scheme()
+    }
+
     /// What clients speak.
     pub(crate) fn clients(&self) -> Http {
         self.doors.clients
@@ -124,7 +138,15 @@ fn configure(doors: Doors, profile: Profile, origin: SocketAddr) -> Config {
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
             mode: Mode::Forward.into(),
             name: None,
-            tls: None,
+            tls: doors.is_tls_from_clients().then(|| ListenerTls {
+                version_min: TlsVersion::default(),
+                ticket_rotation: "1h".parse().expect("a time"),
+                certificates: vec![ListenerCertificate {
+                    chain: Some(Identity::get().chain.clone()),
+                    key: Some(Identity::get().key.clone()),
+                    acme: None,
+                }],
+            }),
             http2: Some(doors.clients == Http::Two),
             proxy_protocol: Vec::new(),
         }],
@@ -144,8 +166,14 @@ fn configure(doors: Doors, profile: Profile, origin: SocketAddr) -> Config {
         }
         Runner::Gateway | Runner::Policy | Runner::Simulator => {
             config.listeners[0].mode = Mode::Gateway.into();
+            let is_tls = doors.is_tls_to_next_hop();
+            let scheme = if is_tls { "https" } else { "http" };
             config.routes = vec![Route {
-                next_hops: vec![format!("http://{origin}").parse().expect("a URL")],
+                next_hops: vec![format!("{scheme}://{origin}").parse().expect("a URL")],
+                tls: is_tls.then(|| NextHopTls {
+                    ca: Some(Identity::get().chain.clone()),
+                    ..NextHopTls::default()
+                }),
                 http2: (doors.next_hop == Http::Two).then_some(true),
                 ..Route::default()
             }];
