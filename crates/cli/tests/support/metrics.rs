@@ -43,19 +43,21 @@ impl Metrics {
 
     /// Finished requests in all.
     pub(crate) fn all_requests(&self) -> u64 {
-        let names = self.values.keys();
-        names
-            .filter(|name| name.starts_with("weir_requests_total{"))
-            .map(|name| self.count(name))
-            .sum()
+        self.all("weir_requests_total")
+    }
+
+    /// The sum of a family with labels.
+    pub(crate) fn all(&self, family: &str) -> u64 {
+        let of_family = |name: &&String| {
+            let labels = name.strip_prefix(family);
+            labels.is_some_and(|labels| labels.starts_with('{'))
+        };
+        let names = self.values.keys().filter(of_family);
+        names.map(|name| self.count(name)).sum()
     }
 
     /// Responses that were not put on disk, for whatever reason.
     pub(crate) fn disk_refusals(&self) -> u64 {
-        let names = self.values.keys();
-        names
-            .filter(|name| name.starts_with("weir_disk_refused_total{"))
-            .map(|name| self.count(name))
-            .sum()
+        self.all("weir_disk_refused_total")
     }
 }

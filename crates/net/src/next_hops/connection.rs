@@ -128,6 +128,9 @@ impl Connection {
     fn count_request(&mut self, worker: &Worker, now: Now, supply: Supply) {
         self.uses.requests = self.uses.requests.saturating_add(1);
         self.uses.busy_since = now.tick;
-        worker.counters().inc(Metric::NextHopRequests(supply));
+        // those of HTTP/2 are counted as they begin: another connection may carry this one
+        if !self.is_http2() {
+            worker.counters().inc(Metric::NextHopRequests(supply));
+        }
     }
 }

@@ -54,8 +54,10 @@ pub(super) struct Connection {
     /// None once it is to end when it carries no request.
     sender: RefCell<Option<SendRequest<Piece>>>,
     uses: RefCell<Uses>,
-    /// The request that it was opened for has not begun.
+    /// It has carried no request.
     is_unused: Cell<bool>,
+    /// The look-up that has opened it is counted, and its request has not begun.
+    is_looked_up: Cell<bool>,
     /// Whether it had been opened in advance.
     was_idle: bool,
     /// While it carries no request.
@@ -120,6 +122,7 @@ impl Connection {
             sender: RefCell::new(Some(sender)),
             uses: RefCell::new(*uses),
             is_unused: Cell::new(true),
+            is_looked_up: Cell::new(false),
             was_idle,
             idle: RefCell::default(),
         });
@@ -155,15 +158,26 @@ impl Connection {
         u32::try_from(most).unwrap_or(u32::MAX)
     }
 
-    /// A request begins on it: whether it had carried one before, or could have, and what is known
-    /// of its uses. The request that it was opened for is counted already.
-    pub(super) fn begin_request(&self, counters: &Counters) -> (bool, Uses) {
+    /// It was opened for the request that begins on it next, whichever that is.
+    pub(super) fn set_opened_for_next(&self) {
+        self.is_looked_up.set(true);
+    }
+
+    /// A request begins on it, and is counted, and so is its look-up unless that `is_counted`:
+    /// whether the connection had carried one before, or could have, and what is known of its uses.
+    pub(super) fn begin_request(&self, counters: &Counters, is_counted: bool) -> (bool, Uses) {
         self.idle.take();
         let mut uses = self.uses.borrow_mut();
         let is_first = self.is_unused.replace(false);
         if !is_first {
             uses.requests = uses.requests.saturating_add(1);
-            counters.inc(Metric::NextHopRequests(Supply::Shared));
+        }
+        counters.inc(Metric::NextHopRequests(match (is_first, self.was_idle) {
+            (true, false) => Supply::New,
+            (true, true) => Supply::Ahead,
+            (false, _) => Supply::Shared,
+        }));
+        if !self.is_looked_up.replace(false) && !is_counted {
             counters.inc(Metric::ConnectionCache(Reuse::Hit));
         }
         (!is_first || self.was_idle, uses.of_connection())

@@ -45,7 +45,8 @@ pub(in crate::http) async fn open(
         }
         match table.choose(worker, rules, destination, fresh) {
             Choice::Take(connection) => {
-                let stream = Http2NextHop::begin(&handle(worker)?, connection);
+                // as of HTTP/1.1, the look-up of one that is repeated is counted once
+                let stream = Http2NextHop::begin(&handle(worker)?, connection, fresh);
                 return Ok(Opened::Http2(Box::new(stream)));
             }
             Choice::Wait(waiting) => waiting.end().await?,
@@ -65,7 +66,8 @@ pub(in crate::http) async fn open(
                     Choice::Take(chosen) => chosen,
                     Choice::Wait(_) | Choice::Open => connection,
                 };
-                let stream = Http2NextHop::begin(&worker, connection);
+                // by `obtain` already, whichever connection it is
+                let stream = Http2NextHop::begin(&worker, connection, true);
                 return Ok(Opened::Http2(Box::new(stream)));
             }
         }
@@ -105,7 +107,8 @@ async fn run(
 ) -> Result<(), ConnectFailure> {
     let opened = obtain(worker, rules, destination, false).await?;
     if opened.is_http2() {
-        Connection::begin(worker, destination, opened).await?;
+        let connection = Connection::begin(worker, destination, opened).await?;
+        connection.set_opened_for_next();
         return Ok(());
     }
     // it has come to speak HTTP/1.1

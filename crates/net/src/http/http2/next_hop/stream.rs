@@ -60,9 +60,9 @@ pub(super) struct StreamPlace {
 }
 
 impl Http2NextHop {
-    /// A stream on a connection that has room.
-    pub(super) fn begin(worker: &Rc<Worker>, connection: Rc<Connection>) -> Self {
-        let (reused, uses) = connection.begin_request(worker.counters());
+    /// A stream on a connection that has room, for a request whose look-up `is_counted` or not.
+    pub(super) fn begin(worker: &Rc<Worker>, connection: Rc<Connection>, is_counted: bool) -> Self {
+        let (reused, uses) = connection.begin_request(worker.counters(), is_counted);
         connection.table.stream_begins(&connection);
         let window = connection.shared.take_window();
         Self {

@@ -91,6 +91,29 @@ fn requests_at_once_share_a_connection() {
 }
 
 #[test]
+fn request_is_counted_once_whichever_connection_carries_it() {
+    for origin in [Origin::by_tls(), Origin::in_clear()] {
+        // what the next hop speaks is not known: each of these opens a connection, and one carries
+        // them all
+        let clients = (0..8).map(|number| {
+            let mut client = RawClient::connect(origin.weir.address());
+            client.send(format!(
+                "GET /version?{number} HTTP/1.1\r\nHost: a.test\r\n\r\n"
+            ));
+            client
+        });
+        for mut client in clients.collect::<Vec<_>>() {
+            client.reply().expect(200);
+        }
+        let metrics = origin.weir.until("reported", |it| it.all_requests() >= 8);
+        assert_eq!(metrics.all("weir_next_hop_requests_total"), 8);
+        assert_eq!(metrics.all("weir_connection_cache_requests_total"), 8);
+        assert_eq!(metrics.all_requests(), 8);
+        assert_eq!(metrics.all("weir_responses_total"), 8);
+    }
+}
+
+#[test]
 fn client_that_leaves_ends_its_stream_and_not_the_connection() {
     for origin in [Origin::by_tls(), Origin::in_clear()] {
         let first = origin.connection();
