@@ -495,6 +495,14 @@ labels! {
         Dropped = "dropped",
     }
 
+    /// The version of HTTP that a client has sent a request by.
+    HttpVersion {
+        /// HTTP/1.1 or 1.0.
+        Http1 = "1",
+        /// HTTP/2.
+        Http2 = "2",
+    }
+
     /// Why a client connection of HTTP/2 ended.
     Http2End {
         /// The client has closed or broken it, or this side has for an error in its frames.

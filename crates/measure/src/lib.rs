@@ -42,7 +42,7 @@ pub use histogram::{
 };
 pub use label::{
     Aborted, AcmeOrderEnd, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal,
-    HopOutcome, Http2End, Http2Reset, Joined, Label, LoginOutcome, Lost, ModuleFault,
+    HopOutcome, Http2End, Http2Reset, HttpVersion, Joined, Label, LoginOutcome, Lost, ModuleFault,
     ModuleRequestEnd, NextHopHttp2End, NotStored, OpenReason, PeerRefusal, ProxyHeaderEnd,
     ReloadOutcome, RequestPhase, Reuse, RouteChoice, RuleDeviation, Source, StatusClass, Supply,
     TlsHandshakeEnd, Unrecorded, Verdict, WaitEnd, WaitReason,

@@ -6,7 +6,7 @@
 
 use crate::label::{
     Aborted, AcmeOrderEnd, ContentLoadEnd, DiskLookupEnd, DiskRefusal, DnsOutcome, HandOffRefusal,
-    HopOutcome, Http2End, Http2Reset, Joined, Label, LoginOutcome, Lost, ModuleFault,
+    HopOutcome, Http2End, Http2Reset, HttpVersion, Joined, Label, LoginOutcome, Lost, ModuleFault,
     ModuleRequestEnd, NextHopHttp2End, NotStored, OpenReason, PeerRefusal, ProxyHeaderEnd,
     ReloadOutcome, RequestPhase, Reuse, RouteChoice, RuleDeviation, StatusClass, Supply,
     TlsHandshakeEnd, Unrecorded, Verdict, WaitEnd, WaitReason,
@@ -173,6 +173,9 @@ table! {
     // --- requests --------------------------------------------------------------------------------
     /// Requests finished, by the word of the verdict: the same word as in the access log.
     Requests(verdict: Verdict), Counter, "weir_requests_total", "requests";
+    /// The same requests, by the version of HTTP that they have come by.
+    RequestVersions(version: HttpVersion), Counter,
+        "weir_requests_by_version_total", "requests";
     /// Requests that reached a phase; a request may skip phases. Those answered at once are counted
     /// when their response is made.
     PhaseReached(phase: RequestPhase), Counter, "weir_phase_reached_total", "requests";

@@ -80,6 +80,7 @@ fn json_line_is_valid_json_with_verdict_status_sizes_and_timings() {
     assert_eq!(miss["stored"], true);
     assert_eq!(miss["next_hop_status"], 200);
     assert_eq!(miss["next_hop_reused"], false);
+    assert_eq!(miss["next_hop_version"], "HTTP/1.1");
     assert!(
         miss["next_hop"]
             .as_str()

@@ -42,6 +42,7 @@ fn every_label_round_trips_through_its_word_and_index() {
     check::<ModuleFault>();
     check::<ModuleRequestEnd>();
     check::<LoginOutcome>();
+    check::<HttpVersion>();
     check::<Http2End>();
     check::<Http2Reset>();
     check::<TlsHandshakeEnd>();

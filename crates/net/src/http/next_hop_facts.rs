@@ -14,6 +14,8 @@ pub struct NextHopFacts<'a> {
     /// It carried a request before, or was opened in advance: the next hop may have closed it just
     /// when this request was sent.
     pub reused: bool,
+    /// HTTP/2 is spoken on it, and other requests may be under way there.
+    pub is_http2: bool,
     /// What it was used for.
     pub uses: &'a Uses,
     /// What the link is called that it leads over, if there is one.

@@ -186,7 +186,7 @@ fn report(exchange: &RequestState, alive: bool) {
     let facts = client.facts();
     let verdict = tx.verdict();
     let total_us = log.elapsed_us();
-    report::count(worker.counters(), !facts.is_reused(), verdict, log);
+    report::count(worker.counters(), &facts, verdict, log);
     report::count_phases(worker.counters(), log.reached());
     exchange.count_heavy_hitters();
     let sinks = worker.log_sinks();

@@ -9,7 +9,7 @@ use super::words::{joined, label, phase_label, source, word, write_cache_status}
 use crate::config::Mechanism;
 use crate::settings::Settings;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_measure::{Counters, Metric, RequestPhase, RuleDeviation, StatusClass};
+use weir_measure::{Counters, HttpVersion, Metric, RequestPhase, RuleDeviation, StatusClass};
 use weir_policy::verdict::Deviation;
 use weir_policy::{Handling, Hit, NotStored, Phases, Storing, Verdict};
 use weir_semantics::Scheme;
@@ -116,11 +116,20 @@ fn is_origin_form(line: &RequestLine<'_>) -> bool {
 }
 
 /// Counts a request of a client whose response is made, but for the time it takes.
-pub(crate) fn count(counters: &Counters, is_first: bool, verdict: &Verdict, log: &RequestLog) {
-    if is_first {
+pub(crate) fn count(
+    counters: &Counters,
+    client: &ClientFacts<'_>,
+    verdict: &Verdict,
+    log: &RequestLog,
+) {
+    if !client.is_reused() {
         counters.inc(Metric::FirstRequests);
     }
     counters.inc(Metric::Requests(word(verdict)));
+    counters.inc(Metric::RequestVersions(match client.listener.versions {
+        HttpVersions::Http2 => HttpVersion::Http2,
+        HttpVersions::Http1 | HttpVersions::Any => HttpVersion::Http1,
+    }));
     counters.inc(Metric::Responses(StatusClass::of(log.status)));
     match verdict.handling {
         Handling::Hit(hit) => {

@@ -101,6 +101,8 @@ pub(crate) struct RequestLog {
     pub(crate) proxy: Option<LoggedProxy>,
     /// Its connection was open before.
     pub(super) next_hop_reused: bool,
+    /// The next hop was asked by HTTP/2.
+    pub(super) is_next_hop_http2: bool,
     /// Why it is this node of the cluster, or this node asks the origin.
     pub(super) node_choice: Option<Why>,
     /// Why it is this next hop of its route.
@@ -147,6 +149,7 @@ impl RequestLog {
             link: None,
             proxy: None,
             next_hop_reused: false,
+            is_next_hop_http2: false,
             node_choice: None,
             next_hop_choice: None,
             stay: None,
@@ -295,6 +298,7 @@ impl RequestLog {
     pub(crate) fn connected(&mut self, next_hop: &NextHopFacts<'_>) {
         self.next_hop = Some(next_hop.address);
         self.next_hop_reused = next_hop.reused;
+        self.is_next_hop_http2 = next_hop.is_http2;
         self.link = next_hop.link.cloned();
         self.reach(Phase::Forward);
         self.detail(|details| details.connected(next_hop));
@@ -310,7 +314,7 @@ impl RequestLog {
     pub(crate) fn read_after_all(&mut self) {
         self.node_choice = Some(Why::DiskBusy);
         self.next_hop = None;
-        self.next_hop_reused = false;
+        (self.next_hop_reused, self.is_next_hop_http2) = (false, false);
         self.times.forget(Phase::Forward);
         self.detail(RecordDetails::forget_next_hop);
     }

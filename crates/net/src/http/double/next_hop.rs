@@ -235,6 +235,7 @@ impl DoubleExchange {
             address: self.exchange.connection.address,
             hop: &self.exchange.connection.hop,
             reused: false,
+            is_http2: false,
             uses: &self.exchange.uses,
             link: None,
         }

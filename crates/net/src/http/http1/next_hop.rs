@@ -38,6 +38,7 @@ impl Http1NextHop {
             address: self.connection.address,
             hop: &self.connection.hop,
             reused: self.connection.reused,
+            is_http2: false,
             uses: &self.connection.uses,
             link: self.connection.link.as_deref().map(|link| link.name()),
         }

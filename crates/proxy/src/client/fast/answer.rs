@@ -88,8 +88,7 @@ pub(in crate::client) fn finish(
     log.sent((out.len() - before) as u64);
     let content_bytes = (out.len() - head_end) as u64;
     log.sent_content(content_bytes, ContentSource::of(response));
-    let is_first = !receiver.client.is_reused();
-    report::count(worker.counters(), is_first, tx.verdict(), log);
+    report::count(worker.counters(), &receiver.client, tx.verdict(), log);
     report::count_phases_at_once(worker.counters());
     served.push(ServedRequest {
         log: log.take(),
@@ -124,8 +123,7 @@ pub(in crate::client) fn refuse(
     log.sent((out.len() - before) as u64);
     log.sent_content(content_bytes, ContentSource::Own);
     log.failed(answer.reason.error.as_str());
-    let is_first = !receiver.client.is_reused();
-    report::count(worker.counters(), is_first, &verdict, &log);
+    report::count(worker.counters(), &receiver.client, &verdict, &log);
     report::count_phases(worker.counters(), log.reached());
     let lacks_content = head.is_some_and(lacks_content);
     ServedRequest {

@@ -80,7 +80,7 @@ pub(super) fn serve(
     log.response_made(200);
     log.sent((out.len() - before) as u64);
     log.sent_content((out.len() - head_end) as u64, ContentSource::Own);
-    report::count(worker.counters(), !client.is_reused(), &verdict, &log);
+    report::count(worker.counters(), &client, &verdict, &log);
     report::count_phases(worker.counters(), log.reached());
     served.push(ServedRequest {
         log,

@@ -128,6 +128,11 @@ fields! {
         |entry| text(entry.log.proxy.map_or("", LoggedProxy::word).as_bytes());
     "link", "The link that the next hop is behind: its `link[].name`. Shown if it is behind one: also if the request was refused, or answered by a stale response, since the link had spent its quota.",
         |entry| text(entry.log.link.as_deref().unwrap_or_default().as_bytes());
+    "next_hop_version", "`HTTP/1.1` or `HTTP/2.0`: what the next hop was asked by. Shown with `next_hop`.",
+        |entry| with_next_hop(entry, text(match entry.log.is_next_hop_http2 {
+            true => b"HTTP/2.0",
+            false => b"HTTP/1.1",
+        }));
     "next_hop_reused", "Not the first request on the next hop's connection. Shown with `next_hop`.",
         |entry| with_next_hop(entry, Value::Truth(entry.log.next_hop_reused));
     "node_choice", "Why this node of the cluster was asked, or the origin since this node keeps the \

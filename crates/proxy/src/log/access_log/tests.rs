@@ -116,7 +116,7 @@ fn json_line_holds_logged_values_and_omits_empty_ones() {
         "status": 200, "verdict": "uri-miss", "cache_status": "weir; fwd=uri-miss; stored",
         "stored": true, "response_bytes": 1300, "body_bytes": 1024, "store_bytes": 1000,
         "recovered_bytes": 900, "read_ahead_max_bytes": 16384, "next_hop": "[2001:db8::1]:80",
-        "next_hop_reused": false, "node_choice": "replica", "next_hop_choice": "in-turn", "from_next_hop_bytes": 1200, "to_next_hop_bytes": 120, "next_hop_status": 200,
+        "next_hop_version": "HTTP/1.1", "next_hop_reused": false, "node_choice": "replica", "next_hop_choice": "in-turn", "from_next_hop_bytes": 1200, "to_next_hop_bytes": 120, "next_hop_status": 200,
         "head_us": 5, "choose_us": 2, "connect_us": 300, "first_byte_us": 4000, "total_us": 12345,
         "content_type": "text/html; charset=utf-8", "user_agent": "curl/8 \"x\"\r\nfake",
     });
@@ -132,6 +132,15 @@ fn target_without_a_host_is_written_with_its_scheme_and_host() {
     let text = line(Format::Json, &sample.entry());
     let fields = r#""target":"/x","scheme":"https","host":"a.example\"","version""#;
     assert!(text.contains(fields), "{text}");
+}
+
+#[test]
+fn line_says_by_which_version_the_next_hop_was_asked() {
+    let mut sample = forwarded();
+    sample.log.is_next_hop_http2 = true;
+    let text = line(Format::Json, &sample.entry());
+    let field = r#""next_hop_version":"HTTP/2.0","#;
+    assert!(text.contains(field), "{text}");
 }
 
 #[test]
@@ -167,6 +176,7 @@ fn request_without_facts_is_a_valid_line_in_every_format() {
     let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     for absent in [
         "next_hop",
+        "next_hop_version",
         "next_hop_reused",
         "node_choice",
         "next_hop_choice",

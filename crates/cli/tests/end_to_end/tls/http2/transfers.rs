@@ -32,17 +32,21 @@ fn responses_are_shared_by_clients_of_each_version_of_http() {
     let via = gateway.curl().args(["--http1.1"]);
     let via = via.fetch("https://a.test/via").reply();
     assert!(via.text().starts_with("1.1 "), "{}", via.text());
-    gateway
+    let metrics = gateway
         .weir
         .until("reported", |metrics| metrics.all_requests() == 5);
+    for (version, expected) in [("1", 2), ("2", 3)] {
+        let metric = format!("weir_requests_by_version_total{{version=\"{version}\"}}");
+        assert_eq!(metrics.count(&metric), expected, "{version}");
+    }
     let Gateway {
         folder, mut weir, ..
     } = gateway;
     assert!(weir.stop().success());
     let log = std::fs::read_to_string(folder.path().join("access.log")).expect("a log");
     let said = |version: &str| log.matches(version).count();
-    assert_eq!(said("\"HTTP/2.0\""), 3, "{log}");
-    assert_eq!(said("\"HTTP/1.1\""), 2, "{log}");
+    assert_eq!(said("\"version\":\"HTTP/2.0\""), 3, "{log}");
+    assert_eq!(said("\"version\":\"HTTP/1.1\""), 2, "{log}");
 }
 
 #[test]

@@ -88,6 +88,7 @@ impl Http2NextHop {
             reused: self.reused,
             uses: &self.uses,
             link: None,
+            is_http2: true,
         }
     }
 
