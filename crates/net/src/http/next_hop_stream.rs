@@ -162,6 +162,18 @@ impl NextHopStream {
         }
     }
 
+    /// Whether its connection, which has carried other requests, too, has ended without an answer
+    /// to this one.
+    #[must_use]
+    pub fn has_shared_connection_broken(&self) -> bool {
+        match &self.kind {
+            Kind::Http1(_) => false,
+            Kind::Http2(stream) => stream.has_shared_connection_broken(),
+            #[cfg(feature = "multiplexed-double")]
+            Kind::Double(_) => false,
+        }
+    }
+
     /// Whether HTTP/2 is spoken on it.
     #[must_use]
     pub const fn is_http2(&self) -> bool {

@@ -239,6 +239,7 @@ impl Attempts {
                 BodySent::None
             },
             connection_was_reused: hop.facts().reused,
+            shared_connection_broke: hop.has_shared_connection_broken(),
             is_unprocessed: hop.is_unprocessed(),
             response_begun: false,
             is_retry: self.is_retry,

@@ -69,6 +69,7 @@ pub(super) async fn run_at(
                         false => BodySent::Replayable,
                     },
                     connection_was_reused: reused,
+                    shared_connection_broke: hop.has_shared_connection_broken(),
                     is_unprocessed: hop.is_unprocessed(),
                     response_begun: false,
                     is_retry,

@@ -123,6 +123,7 @@ impl Simulator {
                 BodySent::None
             },
             connection_was_reused: true,
+            shared_connection_broke: false,
             is_unprocessed: false,
             response_begun: false,
             is_retry: exchange.is_retry,

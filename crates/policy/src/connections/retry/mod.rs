@@ -25,6 +25,9 @@ pub struct FailedAttempt {
     pub body: BodySent,
     /// The connection had carried an exchange before: it may have closed for being idle.
     pub connection_was_reused: bool,
+    /// The connection broke, and has carried other requests, too (HTTP/2): one of these may be why,
+    /// or what the next hop has answered to it.
+    pub shared_connection_broke: bool,
     /// The next hop has said that it has not acted upon the request, and will not: it has refused
     /// its stream (RFC 9113 §8.7), or the request was not sent. Such a one is safe to be sent
     /// again, whatever its method, and the connection need not be an old one.
@@ -78,7 +81,11 @@ impl fmt::Display for NoRetry {
 /// # Errors
 /// The first reason against it, in the order of [`NoRetry`].
 pub fn may_retry(attempt: &FailedAttempt) -> Result<(), NoRetry> {
-    if !attempt.connection_was_reused && !attempt.is_unprocessed {
+    // the first on a connection, which another request may have broken: it is repeated if it is to
+    // change nothing (RFC 9110 §9.2.1)
+    let may_be_of_others =
+        attempt.shared_connection_broke && matches!(attempt.method, Method::Get | Method::Head);
+    if !attempt.connection_was_reused && !attempt.is_unprocessed && !may_be_of_others {
         Err(NoRetry::ConnectionWasNew)
     } else if attempt.response_begun {
         Err(NoRetry::ResponseBegun)
@@ -101,6 +108,7 @@ mod tests {
         method: Method::Get,
         body: BodySent::None,
         connection_was_reused: true,
+        shared_connection_broke: false,
         is_unprocessed: false,
         response_begun: false,
         is_retry: false,
@@ -158,6 +166,43 @@ mod tests {
             ..IDLE_RACE
         };
         check(gone, Err(NoRetry::BodyConsumed));
+    }
+
+    #[test]
+    fn safe_request_is_repeated_once_after_a_new_connection_of_http2_broke() {
+        for method in [Method::Get, Method::Head] {
+            let broke = FailedAttempt {
+                method,
+                connection_was_reused: false,
+                shared_connection_broke: true,
+                ..IDLE_RACE
+            };
+            check(broke, Ok(()));
+            let again = FailedAttempt {
+                is_retry: true,
+                ..broke
+            };
+            check(again, Err(NoRetry::RepeatedBefore));
+            let begun = FailedAttempt {
+                response_begun: true,
+                ..broke
+            };
+            check(begun, Err(NoRetry::ResponseBegun));
+            let gone = FailedAttempt {
+                body: BodySent::Consumed,
+                ..broke
+            };
+            check(gone, Err(NoRetry::BodyConsumed));
+        }
+        for method in [Method::Put, Method::Delete, Method::Options, Method::Post] {
+            let changes = FailedAttempt {
+                method,
+                connection_was_reused: false,
+                shared_connection_broke: true,
+                ..IDLE_RACE
+            };
+            check(changes, Err(NoRetry::ConnectionWasNew));
+        }
     }
 
     #[test]

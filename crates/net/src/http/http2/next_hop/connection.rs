@@ -183,6 +183,11 @@ impl Connection {
         (!is_first || self.was_idle, uses.of_connection())
     }
 
+    /// Whether it has carried more than one request.
+    pub(super) fn has_carried_others(&self) -> bool {
+        self.uses.borrow().requests > 1
+    }
+
     /// Counts that it carries a request of the client at `client`.
     pub(super) fn count_client(&self, counters: &Counters, client: IpAddr) {
         self.uses.borrow_mut().serve(counters, client);

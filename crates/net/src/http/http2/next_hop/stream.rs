@@ -35,6 +35,8 @@ pub(super) struct StreamState {
     pub(super) halves: RefCell<Halves>,
     /// The next hop will not act upon the request.
     pub(super) is_unprocessed: Cell<bool>,
+    /// The connection has ended before there was a response, and has carried other requests.
+    has_shared_connection_broken: Cell<bool>,
     /// The request is a HEAD.
     pub(super) is_head: Cell<bool>,
 }
@@ -86,9 +88,9 @@ impl Http2NextHop {
             address: self.place.connection.address,
             hop: &self.place.connection.hop,
             reused: self.reused,
+            is_http2: true,
             uses: &self.uses,
             link: None,
-            is_http2: true,
         }
     }
 
@@ -107,6 +109,11 @@ impl Http2NextHop {
         self.stream.is_unprocessed.get()
     }
 
+    /// Whether the connection has ended without a response, and has carried other requests, too.
+    pub(in crate::http) fn has_shared_connection_broken(&self) -> bool {
+        self.stream.has_shared_connection_broken.get()
+    }
+
     /// Ends it; whether the response was whole.
     pub(in crate::http) fn release(self) -> bool {
         self.reception.is_whole()
@@ -123,6 +130,11 @@ impl Drop for Http2NextHop {
 impl StreamState {
     /// Notes why the stream, or its connection, has failed before there was a response.
     pub(super) fn note(&self, error: &h2::Error, place: &StreamPlace) {
+        let is_broken = error.is_io() || error.is_go_away();
+        // with a connection for itself alone it fails as by HTTP/1.1
+        let is_shared = place.connection.has_carried_others();
+        self.has_shared_connection_broken
+            .set(is_broken && is_shared);
         if !error.is_remote() {
             return;
         }

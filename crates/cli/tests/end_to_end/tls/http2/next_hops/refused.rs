@@ -38,6 +38,57 @@ fn refused_request_is_sent_again_once_whatever_its_method() {
 }
 
 #[test]
+fn safe_requests_are_sent_again_once_when_the_connection_that_they_share_breaks() {
+    // how often it breaks, whether a response has begun by then, and how many are sent again
+    let cases = [(1, false, 200, 2), (2, false, 502, 2), (1, true, 502, 0)];
+    for (breaks, has_begun, expected, retries) in cases {
+        let listener = server();
+        let weir = gateway_to(&listener);
+        let next_hop = thread::spawn(move || {
+            // it is known then that HTTP/2 is spoken, so that requests wait for one connection
+            let mut first = Frames::accept(&listener, &[]);
+            let stream = request(&mut first).stream;
+            respond(&mut first, stream, b"known");
+            let mut payload = stream.to_be_bytes().to_vec();
+            payload.extend(0_u32.to_be_bytes());
+            first.send(GOAWAY, 0, 0, &payload);
+            let _ = first.goaway();
+            for _ in 0..breaks {
+                let mut client = Frames::accept(&listener, &[]);
+                for _ in 0..2 {
+                    let stream = request(&mut client).stream;
+                    if has_begun {
+                        // an interim response is one
+                        let early = block(&[(":status", "103")]);
+                        client.send(HEADERS, END_HEADERS, stream, &early);
+                    }
+                }
+                client.end();
+            }
+            if expected == 200 {
+                let mut client = Frames::accept(&listener, &[]);
+                for _ in 0..2 {
+                    let stream = request(&mut client).stream;
+                    respond(&mut client, stream, b"answered");
+                }
+                let _ = client.goaway();
+            }
+        });
+        assert_eq!(fetch(&weir, "/").expect(200).text(), "known");
+        expect_ends(&weir, "goaway", 1);
+        let running = ["/a", "/b"].map(|path| Curl::direct().start(&weir.url(path)));
+        for curl in running {
+            let reply = curl.finish().reply().expect(expected);
+            assert!(expected != 200 || reply.text() == "answered");
+        }
+        let sent_again = weir.metrics().count("weir_next_hop_retries_total");
+        assert_eq!(sent_again, retries);
+        drop(weir);
+        next_hop.join().expect("no frame was unexpected");
+    }
+}
+
+#[test]
 fn request_above_the_last_stream_of_a_goaway_goes_on_another_connection() {
     let listener = server();
     let weir = gateway_to(&listener);
