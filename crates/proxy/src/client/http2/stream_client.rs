@@ -1,0 +1,281 @@
+//! The requests of one connection, each on its stream.
+
+use crate::client::fast::{self, Input, InputResult, Receiver};
+use crate::client::own_target::OwnAuthority;
+use crate::exchange::run;
+use crate::exchange::state::RequestState;
+use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
+use crate::log::served::{self, ServedRequest};
+use crate::send::heads::INLINE_BYTES_MAX;
+use crate::settings::Settings;
+use crate::worker::core::Worker;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use weir_measure::{Http2Reset, Metric};
+use weir_net::Deadline;
+use weir_net::http::{ClientStream, Http2Answer, Http2Stream};
+use weir_net::next_hops::DistinctPeers;
+use weir_policy::route::ConnectionHops;
+
+/// Copies of stored responses that wait for the windows of one connection, bytes; further ones are
+/// not copied before they can be sent.
+const COPIED_BYTES_MAX: usize = 64 * 1024;
+
+/// What the requests of a connection have of it.
+pub(super) struct StreamClient {
+    pub(super) worker: Rc<Worker>,
+    pub(super) listener: Rc<ListenerFacts>,
+    pub(super) peer: SocketAddr,
+    pub(super) number: u64,
+    /// What is for the proxy itself, of a forward proxy.
+    pub(super) own: Option<OwnAuthority>,
+    /// It is a trusted proxy's, with requests of several clients.
+    pub(super) has_several_clients: bool,
+    /// Next hops that requests were sent to.
+    pub(super) next_hops: Cell<DistinctPeers>,
+    /// Where requests were sent, by route, once a route looks at that.
+    pub(super) hops: RefCell<Option<Rc<RefCell<ConnectionHops>>>>,
+    /// Responses that were made at once, and wait for their windows.
+    pub(super) copied_bytes: Cell<usize>,
+}
+
+/// A request, whose head was received.
+pub(super) struct StreamRequest {
+    /// Its head as HTTP/1.1 has it.
+    pub(super) head: Vec<u8>,
+    /// Which request of its connection it is, from 1.
+    pub(super) sequence: u32,
+    /// The settings that were in force then.
+    pub(super) settings: Arc<Settings>,
+}
+
+/// What becomes of a request.
+pub(super) enum Taken {
+    /// A response was made at once.
+    Answered(Answered),
+    /// The login of the client is being verified.
+    Login(Box<oneshot::Receiver<()>>, StreamRequest),
+    /// The answer needs more.
+    Exchange(Box<RequestState>),
+}
+
+/// A response that was made at once: as HTTP/1.1 has it, and what is reported when it is sent.
+pub(super) struct Answered {
+    request: StreamRequest,
+    out: Vec<u8>,
+    served: Vec<ServedRequest>,
+}
+
+/// The same on its way to the client.
+pub(super) struct Sending {
+    request: StreamRequest,
+    pub(super) answer: Http2Answer,
+    served: Vec<ServedRequest>,
+}
+
+/// A response that was made at once and is not sent yet, which counts for its connection until this
+/// is dropped.
+pub(super) struct CopiedBytes {
+    client: Rc<StreamClient>,
+    bytes: usize,
+}
+
+impl CopiedBytes {
+    pub(super) fn begin(client: &Rc<StreamClient>, bytes: usize) -> Self {
+        client.copied_bytes.set(client.copied_bytes.get() + bytes);
+        Self {
+            client: Rc::clone(client),
+            bytes,
+        }
+    }
+}
+
+impl Drop for CopiedBytes {
+    fn drop(&mut self) {
+        let all = &self.client.copied_bytes;
+        all.set(all.get() - self.bytes);
+    }
+}
+
+impl Sending {
+    pub(super) fn new(answered: Answered, stream: Http2Stream) -> Self {
+        Self {
+            request: answered.request,
+            answer: Http2Answer::new(stream, answered.out),
+            served: answered.served,
+        }
+    }
+}
+
+impl StreamClient {
+    /// Its facts, for one request.
+    fn facts(&self, sequence: u32) -> ClientFacts<'_> {
+        ClientFacts {
+            listener: &self.listener,
+            peer: self.peer,
+            connection: self.number,
+            sequence,
+        }
+    }
+
+    /// Judges a request, and answers it if that can be done at once.
+    pub(super) fn take(&self, request: StreamRequest) -> Taken {
+        let receiver = Receiver {
+            worker: &self.worker,
+            settings: &request.settings,
+            client: self.facts(request.sequence),
+            head_began: None,
+            node: None,
+            user: None,
+            peer_seal: None,
+            copied_bytes_max: match self.copied_bytes.get() < COPIED_BYTES_MAX {
+                true => INLINE_BYTES_MAX,
+                // as a larger one: it stays in the store, and is sent from there
+                false => 0,
+            },
+        };
+        let (mut out, mut served) = (Vec::new(), Vec::new());
+        let input = Input {
+            bytes: &request.head,
+            at: 0,
+        };
+        match fast::take(&receiver, input, &mut out, &mut served) {
+            InputResult::Login(waiting) => Taken::Login(waiting, request),
+            InputResult::Exchange { exchange, .. } => Taken::Exchange(exchange),
+            // the text is whole: it is never partial
+            InputResult::Answered { .. } | InputResult::Partial => Taken::Answered(Answered {
+                request,
+                out,
+                served,
+            }),
+        }
+    }
+
+    /// Answers a request once its login is verified.
+    pub(super) async fn answer_later(
+        self: Rc<Self>,
+        mut waiting: Box<oneshot::Receiver<()>>,
+        mut request: StreamRequest,
+        stream: Http2Stream,
+    ) {
+        loop {
+            // or not: what is known by then decides
+            let _ = waiting.await;
+            request.settings = self.worker.settings();
+            match self.take(request) {
+                Taken::Login(further, again) => (waiting, request) = (further, again),
+                Taken::Answered(answered) => {
+                    let sending = Sending::new(answered, stream);
+                    let copied = CopiedBytes::begin(&self, sending.answer.text().len());
+                    return self.send(sending, copied).await;
+                }
+                Taken::Exchange(exchange) => {
+                    return Box::pin(self.exchange(exchange, stream)).await;
+                }
+            }
+        }
+    }
+
+    /// Carries out an exchange.
+    pub(super) async fn exchange(
+        self: Rc<Self>,
+        mut exchange: Box<RequestState>,
+        mut stream: Http2Stream,
+    ) {
+        let counters = self.worker.counters();
+        if stream.is_reset() {
+            // frames that had come were read before this task began: nothing is forwarded
+            return counters.inc(Metric::Http2AbandonedRequests);
+        }
+        if self.has_several_clients
+            && let Some(asker) = exchange.counted_client()
+        {
+            let resets = self.worker.net().reset_budget(asker);
+            if resets.is_exhausted(self.worker.now().tick) {
+                counters.inc(Metric::Http2Resets(Http2Reset::ClientResets));
+                return stream.refuse_calmly();
+            }
+            stream.charge_resets_to(resets);
+        }
+        if exchange.settings.remembers_connections {
+            let mut hops = self.hops.borrow_mut();
+            exchange.client.remember(hops.get_or_insert_default());
+        }
+        let limits = &exchange.settings.config.limits;
+        let mut deadline = Deadline::new(limits.client_silence.as_duration());
+        let trailers = (exchange.settings.heads, exchange.named_in_trailers());
+        let length = exchange.request.body;
+        let mut stream =
+            ClientStream::http2(stream, length, trailers, &mut deadline, &self.next_hops);
+        stream.response.leave_out(exchange.left_out());
+        run::run(&mut stream, exchange).await;
+    }
+
+    /// Sends what is left of a response that was made at once.
+    pub(super) async fn send(self: Rc<Self>, mut sending: Sending, _copied: CopiedBytes) {
+        let silence = sending.request.settings.config.limits.client_silence;
+        let silence = silence.as_duration();
+        let mut deadline = Deadline::new(silence);
+        let mut sent_bytes = sending.answer.sent_bytes();
+        let sent = poll_fn(|cx| {
+            let polled = sending.answer.poll_sent(cx);
+            if polled.is_pending() {
+                // one that waits for more urgent ones does not wait for the client
+                if sending.answer.sent_bytes() != sent_bytes || sending.answer.is_behind_others() {
+                    sent_bytes = sending.answer.sent_bytes();
+                    deadline.set(silence);
+                }
+                return deadline.poll_passed(cx).map(|()| false);
+            }
+            polled.map(|sent| sent.is_ok())
+        });
+        let is_whole = sent.await;
+        self.report(sending, is_whole);
+    }
+
+    /// Counts and logs a response that was made at once, and was sent as a whole or not.
+    pub(super) fn report(&self, sending: Sending, is_whole: bool) {
+        let Sending {
+            request,
+            answer,
+            mut served,
+        } = sending;
+        let (worker, settings) = (&self.worker, &request.settings);
+        let text = answer.text();
+        if self.listener.peers == ForPeers::No && settings.config.admin.top {
+            let (requests, bytes) = (served.len() as u64, text.len() as u64);
+            let address = self.peer.ip();
+            worker.top.borrow_mut().answered(address, requests, bytes);
+        }
+        let counters = worker.counters();
+        counters.add(Metric::BytesToClients, answer.sent_bytes());
+        if !is_whole {
+            counters.inc(Metric::ClientAborts);
+        }
+        served::report(
+            &worker.log_sinks(),
+            self.facts(request.sequence),
+            settings,
+            (&request.head, text),
+            is_whole.then_some(text.len()),
+            Instant::now().into_std(),
+            &mut served,
+        );
+    }
+}
+
+/// Bytes of what carries out a request that needs more than one pass.
+#[cfg(test)]
+pub(crate) const fn size_of_exchange() -> usize {
+    const fn size_of_made<F>(
+        _: fn(Rc<StreamClient>, Box<RequestState>, Http2Stream) -> F,
+    ) -> usize {
+        size_of::<F>()
+    }
+    size_of_made(StreamClient::exchange)
+}
