@@ -9,13 +9,14 @@
 
 use crate::log::access_log::Say;
 use rustix::fs::{FlockOperation, Mode, OFlags, fchmod, flock, open};
+use std::borrow::Borrow;
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use weir_measure::history::series::Series;
-use weir_measure::history::{BYTES_MAX, History, Step};
+use weir_measure::history::{History, Step};
 
 /// What the file begins with.
 const MAGIC: &str = "weir history 1\n";
@@ -25,8 +26,8 @@ const MAGIC_BYTES: u64 = MAGIC.len() as u64;
 /// Bytes of the head. Names of 112 series of 40 bytes would take 5 KiB.
 const HEAD_BYTES: usize = 16 << 10;
 
-/// Most bytes of a file that is read.
-const FILE_BYTES_MAX: usize = HEAD_BYTES + BYTES_MAX;
+/// Rows that are read at once, some 60 KiB: a whole file would be most of the memory at the start.
+const ROWS_READ: usize = 128;
 
 /// Its name in the directory of a store, or in the directory for the state of a service.
 pub(crate) const FILE_NAME: &str = "weir-history";
@@ -96,13 +97,9 @@ impl HistoryFile {
     pub(super) fn fill(&mut self, series: &[Series], history: &mut History, now_s: u64) {
         self.width = series.len();
         self.saved_s = now_s;
-        match self.read() {
-            Ok(bytes) if bytes.is_empty() => {}
-            Ok(bytes) => {
-                if decode(&bytes, series, history, now_s).is_none() {
-                    (self.say)("the file of the history is damaged, and is begun anew");
-                }
-            }
+        match self.read(series, history, now_s) {
+            Ok(true) => {}
+            Ok(false) => (self.say)("the file of the history is damaged, and is begun anew"),
             Err(error) => self.report(&error),
         }
         if let Err(error) = self.write_all(series, history, now_s) {
@@ -110,12 +107,37 @@ impl HistoryFile {
         }
     }
 
-    fn read(&self) -> io::Result<Vec<u8>> {
+    /// Takes the rows of the file; `false` if it is none, or not whole. An empty one is whole.
+    /// Series that the file has not stay unknown.
+    fn read(&self, series: &[Series], history: &mut History, now_s: u64) -> io::Result<bool> {
         let length = self.file.metadata()?.len();
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let mut bytes = vec![0; length.min(FILE_BYTES_MAX + 1)];
-        self.file.read_exact_at(&mut bytes, 0)?;
-        Ok(bytes)
+        if length == 0 {
+            return Ok(true);
+        }
+        let mut head = vec![0; HEAD_BYTES.min(usize::try_from(length).unwrap_or(HEAD_BYTES))];
+        self.file.read_exact_at(&mut head, 0)?;
+        let Some(names) = names(&head) else {
+            return Ok(false);
+        };
+        let width = names.len();
+        if length != (HEAD_BYTES + History::bytes(width)) as u64 {
+            return Ok(false);
+        }
+        let place = |one: &Series| names.iter().position(|name| *name == one.name);
+        let places: Vec<Option<usize>> = series.iter().map(place).collect();
+        let mut rows = vec![0; ROWS_READ * row_bytes(width)];
+        for step in Step::ALL {
+            for first in (0..step.rows()).step_by(ROWS_READ) {
+                let count = ROWS_READ.min(step.rows() - first);
+                let rows = &mut rows[..count * row_bytes(width)];
+                let begin = offset(width, step, first) as u64;
+                self.file.read_exact_at(rows, begin)?;
+                for (index, row) in (first..).zip(rows.chunks_exact(row_bytes(width))) {
+                    take((step, index), row, &places, history, now_s);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Writes the head and all known rows; what is not written is zero, which is no row.
@@ -123,19 +145,19 @@ impl HistoryFile {
         self.file.set_len(0)?;
         let length = HEAD_BYTES + History::bytes(self.width);
         self.file.set_len(length as u64)?;
-        self.write_rows(&self.rows(history, 0, now_s))?;
+        self.write_rows(self.rows(history, 0, now_s))?;
         // last: a file without its head counts as damaged
         self.file.write_all_at(&head(series), 0)
     }
 
     /// The known rows from `from_s` to the one before `to_s`, as they are written.
-    fn rows(&self, history: &History, from_s: u64, to_s: u64) -> Vec<WrittenRow> {
+    fn rows(&self, history: &History, from_s: u64, to_s: u64) -> impl Iterator<Item = WrittenRow> {
         let steps = Step::ALL.into_iter();
-        let times = steps.flat_map(|step| {
+        let times = steps.flat_map(move |step| {
             let times = History::times(step, from_s, to_s);
             times.map(move |at_s| (step, at_s))
         });
-        let written = times.filter_map(|(step, at_s)| {
+        times.filter_map(move |(step, at_s)| {
             let mut bytes = Vec::with_capacity(row_bytes(self.width));
             bytes.extend_from_slice(&at_s.to_le_bytes());
             for value in history.row(step, at_s)? {
@@ -143,18 +165,22 @@ impl HistoryFile {
             }
             let offset = offset(self.width, step, history.place(step, at_s)) as u64;
             Some(WrittenRow { offset, bytes })
-        });
-        written.collect()
+        })
     }
 
     /// The rows that have ended since the last ones were written.
     pub(super) fn rows_since(&self, history: &History, now_s: u64) -> Vec<WrittenRow> {
-        self.rows(history, self.saved_s, now_s)
+        self.rows(history, self.saved_s, now_s).collect()
     }
 
-    fn write_rows(&self, rows: &[WrittenRow]) -> io::Result<()> {
-        rows.iter()
-            .try_for_each(|row| self.file.write_all_at(&row.bytes, row.offset))
+    fn write_rows<R: Borrow<WrittenRow>>(
+        &self,
+        rows: impl IntoIterator<Item = R>,
+    ) -> io::Result<()> {
+        rows.into_iter().try_for_each(|row| {
+            let row = row.borrow();
+            self.file.write_all_at(&row.bytes, row.offset)
+        })
     }
 
     /// Writes rows that ended before `to_s`. If they cannot be written, this is said once, and what
@@ -216,37 +242,31 @@ fn names(bytes: &[u8]) -> Option<Vec<&str>> {
     Some(text.split('\n').collect())
 }
 
-/// Takes the rows of a file; `None` if it is none, or not whole. Series that the file has not stay
-/// unknown.
-fn decode(bytes: &[u8], series: &[Series], history: &mut History, now_s: u64) -> Option<()> {
-    let names = names(bytes)?;
-    let width = names.len();
-    if bytes.len() != HEAD_BYTES + History::bytes(width) {
-        return None;
+/// Takes the row at this place of a file, if it is of a time that belongs there. `places`: where
+/// the file has each series of the history.
+fn take(
+    (step, index): (Step, usize),
+    row: &[u8],
+    places: &[Option<usize>],
+    history: &mut History,
+    now_s: u64,
+) {
+    let Some((time, values)) = row.split_first_chunk::<8>() else {
+        return;
+    };
+    let at_s = u64::from_le_bytes(*time);
+    let kept_s = step.rows() as u64 * step.seconds();
+    let is_known = at_s < now_s && at_s >= now_s.saturating_sub(kept_s) && at_s > 0;
+    if !is_known || step.begin_of(at_s) != at_s || history.place(step, at_s) != index {
+        return;
     }
-    let place = |one: &Series| names.iter().position(|name| *name == one.name);
-    let places: Vec<Option<usize>> = series.iter().map(place).collect();
-    for step in Step::ALL {
-        let kept_s = step.rows() as u64 * step.seconds();
-        for index in 0..step.rows() {
-            let begin = offset(width, step, index);
-            let row = &bytes[begin..begin + row_bytes(width)];
-            let (time, values) = row.split_first_chunk::<8>()?;
-            let at_s = u64::from_le_bytes(*time);
-            let is_known = at_s < now_s && at_s >= now_s.saturating_sub(kept_s) && at_s > 0;
-            if !is_known || step.begin_of(at_s) != at_s || history.place(step, at_s) != index {
-                continue;
-            }
-            let value = |place: &Option<usize>| {
-                let values = values.get(place.as_ref()? * size_of::<f32>()..)?;
-                let value = f32::from_le_bytes(*values.first_chunk()?);
-                (value.is_finite() && value >= 0.0).then_some(value)
-            };
-            let values = places.iter().map(|place| value(place).unwrap_or(f32::NAN));
-            history.push(step, at_s, &values.collect::<Vec<_>>());
-        }
-    }
-    Some(())
+    let value = |place: &Option<usize>| {
+        let values = values.get(place.as_ref()? * size_of::<f32>()..)?;
+        let value = f32::from_le_bytes(*values.first_chunk()?);
+        (value.is_finite() && value >= 0.0).then_some(value)
+    };
+    let values = places.iter().map(|place| value(place).unwrap_or(f32::NAN));
+    history.push(step, at_s, &values.collect::<Vec<_>>());
 }
 
 #[cfg(test)]
