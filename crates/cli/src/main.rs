@@ -43,8 +43,14 @@ fn main() -> std::process::ExitCode {
         Command::Generate(command) => reference::generate(&command),
         Command::Store(command) => store::run(&command),
         Command::Bench(command) => bench::run(&command),
-        Command::Sim(command) => sim::run(&command),
-        Command::Trace(command) => trace::run(&command),
+        Command::Sim(command) => {
+            allocator::use_huge_pages();
+            sim::run(&command)
+        }
+        Command::Trace(command) => {
+            allocator::use_huge_pages();
+            trace::run(&command)
+        }
     });
     messages::exit_code(done)
 }

@@ -37,10 +37,6 @@ pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
     if flags.print_config {
         return give(&config_text(&effective::load(&flags)?));
     }
-    // The allocator requests huge pages, and a used part of one keeps all of it: with 200 KB
-    // responses resident memory was 1.44 times `memory`. A kernel that cannot do without them only
-    // costs more.
-    let _ = rustix::thread::disable_transparent_huge_pages(true);
     // before sizes are judged: the limit is raised as far as it may be
     let open_files_max = weir_proxy::raise_descriptor_limit();
     let config = effective::load_for_this_machine(&flags)?;
