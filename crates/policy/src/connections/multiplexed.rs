@@ -79,7 +79,7 @@ struct Multiplexed {
     /// The window of each stream, bytes.
     window_bytes: u32,
     /// It gets no further requests.
-    is_going: bool,
+    is_draining: bool,
     /// When the last request ended, or it was opened.
     idle_since: Tick,
     /// When something was received.
@@ -89,7 +89,7 @@ struct Multiplexed {
 impl Multiplexed {
     /// How many more requests it can carry.
     fn room(&self, rules: &StreamRules) -> u32 {
-        if self.is_going {
+        if self.is_draining {
             return 0;
         }
         let by_windows = rules.windows_bytes_max / self.window_bytes.max(1);
@@ -172,7 +172,7 @@ impl MultiplexedHop {
             streams: 0,
             peer_max: self.rules.streams_max,
             window_bytes,
-            is_going: false,
+            is_draining: false,
             idle_since: now,
             heard: now,
         };
@@ -201,7 +201,7 @@ impl MultiplexedHop {
         connection.idle_since = now;
         let is_silent = now.ms_since(connection.heard) >= SILENT_MS;
         if !answered && is_silent && now.ms_since(began) >= SILENT_MS {
-            connection.is_going = true;
+            connection.is_draining = true;
         }
     }
 
@@ -221,16 +221,16 @@ impl MultiplexedHop {
 
     /// A connection gets no further requests: the next hop has said so (RFC 9113 §6.8), or it must
     /// not be used any more.
-    pub fn goes(&mut self, id: ConnectionId) {
+    pub fn drain(&mut self, id: ConnectionId) {
         if let Some(connection) = self.connections.get_mut(&id) {
-            connection.is_going = true;
+            connection.is_draining = true;
         }
     }
 
     /// Whether that is so, or one was silent for long while a request waited.
     #[must_use]
-    pub fn is_going(&self, id: ConnectionId) -> bool {
-        self.connections.get(&id).is_none_or(|it| it.is_going)
+    pub fn is_draining(&self, id: ConnectionId) -> bool {
+        self.connections.get(&id).is_none_or(|it| it.is_draining)
     }
 
     /// The window to give the streams of a connection, of which one needs as many bytes and the
@@ -256,17 +256,17 @@ impl MultiplexedHop {
         connection.map_or(0, |connection| connection.room(&self.rules))
     }
 
-    /// For how many milliseconds from now on a connection stays open; `None` while it carries a
-    /// request.
+    /// After how many milliseconds from now on a connection has been idle, or open, for as long as
+    /// is allowed; `None` while it carries a request.
     #[must_use]
-    pub fn stays_ms(&self, now: Tick, id: ConnectionId, limits: &IdleLimits) -> Option<u64> {
+    pub fn idle_timeout_ms(&self, now: Tick, id: ConnectionId, limits: &IdleLimits) -> Option<u64> {
         let Some(connection) = self.connections.get(&id) else {
             return Some(0);
         };
         if connection.streams > 0 {
             return None;
         }
-        if connection.is_going {
+        if connection.is_draining {
             return Some(0);
         }
         let others = self.connections.iter().filter(|(other, _)| **other != id);
@@ -330,8 +330,8 @@ mod tests {
         hop.set_peer_max(ConnectionId(0), 1);
         assert_eq!(choose(&hop, 10), StreamChoice::Take(ConnectionId(2)));
         hop.stream_ends(Tick(10), ConnectionId(0), Tick(5), true);
-        hop.goes(ConnectionId(2));
-        hop.goes(ConnectionId(1));
+        hop.drain(ConnectionId(2));
+        hop.drain(ConnectionId(1));
         assert_eq!(choose(&hop, 10), StreamChoice::Take(ConnectionId(0)));
         assert_eq!(choose(&hop, 3_600_000), StreamChoice::Open);
     }
@@ -393,19 +393,20 @@ mod tests {
     #[test]
     fn idle_connection_is_closed_and_a_surplus_one_soon() {
         let mut hop = hop(2);
-        let stays =
-            |hop: &MultiplexedHop, now, id| hop.stays_ms(Tick(now), ConnectionId(id), &LIMITS);
-        assert_eq!(stays(&hop, 1, 1), Some(30_000));
-        assert_eq!(stays(&hop, 0, 0), Some(1000));
+        let timeout = |hop: &MultiplexedHop, now, id| {
+            hop.idle_timeout_ms(Tick(now), ConnectionId(id), &LIMITS)
+        };
+        assert_eq!(timeout(&hop, 1, 1), Some(30_000));
+        assert_eq!(timeout(&hop, 0, 0), Some(1000));
         hop.stream_begins(ConnectionId(1));
-        assert_eq!(stays(&hop, 1, 1), None);
-        assert_eq!(stays(&hop, 500, 0), Some(500));
+        assert_eq!(timeout(&hop, 1, 1), None);
+        assert_eq!(timeout(&hop, 500, 0), Some(500));
         hop.set_peer_max(ConnectionId(1), 1);
-        assert_eq!(stays(&hop, 500, 0), Some(29_500));
+        assert_eq!(timeout(&hop, 500, 0), Some(29_500));
         hop.stream_ends(Tick(600), ConnectionId(1), Tick(1), true);
-        hop.goes(ConnectionId(1));
-        assert_eq!(stays(&hop, 600, 1), Some(0));
-        assert_eq!(stays(&hop, 3_599_990, 0), Some(0));
+        hop.drain(ConnectionId(1));
+        assert_eq!(timeout(&hop, 600, 1), Some(0));
+        assert_eq!(timeout(&hop, 3_599_990, 0), Some(0));
     }
 
     #[test]
@@ -432,7 +433,7 @@ mod tests {
             hop.stream_begins(id);
             hop.stream_ends(Tick(ended), id, Tick(began), answered);
             assert_eq!(hop.room(id), expected, "{began} {ended} {answered}");
-            assert_eq!(hop.is_going(id), expected == 0);
+            assert_eq!(hop.is_draining(id), expected == 0);
         }
     }
 }

@@ -9,10 +9,10 @@ mod stream_client;
 #[cfg(test)]
 pub(crate) use self::stream_client::size_of_exchange;
 
-use self::stream_client::{CopiedBytes, Sending, StreamClient, StreamRequest, Taken};
-use super::begun::Begun;
+use self::stream_client::{CopiedBytes, Sending, StreamClient, StreamRequest, TakeResult};
 use super::connection::AcceptedClient;
 use super::own_target::OwnAuthority;
+use super::protocol::DetectedProtocol;
 use super::stalled_socket::StalledSocket;
 use crate::config::Mode;
 use crate::log::client::{ForPeers, HttpVersions, ListenerFacts};
@@ -72,14 +72,17 @@ struct Http2Client {
 
 /// Finds out whether a connection in clear that HTTP/2 may be spoken on does so: its first bytes
 /// say.
-pub(crate) async fn begin_clear(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>) -> Begun {
+pub(crate) async fn detect_in_clear(
+    accepted: Accepted<ListenerFacts>,
+    worker: Rc<Worker>,
+) -> DetectedProtocol {
     let mut client = AcceptedClient::from(accepted);
     let is_http2 = {
         let mut stage = worker.network().stage();
         let drained = stage.wait_for(|stage| *stage > Stage::Serving);
         tokio::select! {
             biased;
-            begun = is_http2(&mut client, &worker) => begun,
+            is_http2 = is_http2(&mut client, &worker) => is_http2,
             _ = drained => None,
         }
     };
@@ -89,14 +92,14 @@ pub(crate) async fn begin_clear(accepted: Accepted<ListenerFacts>, worker: Rc<Wo
                 versions: HttpVersions::Http2,
                 ..(*client.listener).clone()
             });
-            Begun::Http2(client)
+            DetectedProtocol::Http2(client)
         }
         Some(false) => {
             let read = client.unread.len() as u64;
             worker.counters().add(Metric::BytesFromClients, read);
-            Begun::Http1(client)
+            DetectedProtocol::Http1(client)
         }
-        None => Begun::Ended,
+        None => DetectedProtocol::Ended,
     }
 }
 
@@ -265,7 +268,7 @@ impl Http2Client {
             settings: shared.worker.settings(),
         };
         match shared.take(request) {
-            Taken::Answered(answered) => {
+            TakeResult::Answered(answered) => {
                 let mut sending = Sending::new(answered, stream);
                 match sending.answer.poll_sent(cx) {
                     Poll::Ready(sent) => {
@@ -280,16 +283,16 @@ impl Http2Client {
                     }
                 }
             }
-            Taken::Login(waiting, request) => {
+            TakeResult::Login(waiting, request) => {
                 self.spawn(place, shared.answer_later(waiting, request, stream));
             }
-            Taken::Exchange(exchange) => self.spawn(place, shared.exchange(exchange, stream)),
+            TakeResult::Exchange(exchange) => self.spawn(place, shared.exchange(exchange, stream)),
         }
     }
 
     /// Goes on with a request in a task that has its place.
     fn spawn(&mut self, place: StreamPlace, request: impl Future<Output = ()> + 'static) {
-        self.streams.spawn_local(Placed {
+        self.streams.spawn_local(RequestTask {
             request,
             _place: place,
         });
@@ -426,15 +429,15 @@ impl Drop for Http2Client {
 }
 
 pin_project! {
-    /// What is under way of a request, in its place.
-    struct Placed<F> {
+    /// The rest of a request, with its place among those of its worker.
+    struct RequestTask<F> {
         #[pin]
         request: F,
         _place: StreamPlace,
     }
 }
 
-impl<F: Future<Output = ()>> Future for Placed<F> {
+impl<F: Future<Output = ()>> Future for RequestTask<F> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

@@ -1,6 +1,5 @@
 //! A client's connection, and the requests on it that are answered in one pass.
 
-mod begun;
 pub(crate) mod connection;
 pub(crate) mod digest_answer;
 pub(crate) mod fast;
@@ -9,6 +8,7 @@ mod http2;
 pub(crate) mod outgoing;
 mod own_target;
 pub(crate) mod peer_listener;
+mod protocol;
 mod proxied;
 pub(crate) mod service;
 mod stalled_socket;

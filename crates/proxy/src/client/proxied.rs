@@ -1,6 +1,6 @@
 //! Connections that balancers hand on, each behind a header that says whose it is.
 
-use super::begun::{self, Begun};
+use super::protocol::{self, DetectedProtocol};
 use crate::config::LogClients;
 use crate::log::client::ListenerFacts;
 use crate::log::module_log::RefusalKind;
@@ -18,7 +18,10 @@ const HEADER_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Takes the header of a connection of a listener that has balancers in front, and finds out what
 /// follows.
-pub(crate) async fn begin(mut accepted: Accepted<ListenerFacts>, worker: Rc<Worker>) -> Begun {
+pub(crate) async fn begin(
+    mut accepted: Accepted<ListenerFacts>,
+    worker: Rc<Worker>,
+) -> DetectedProtocol {
     let (end, client) = read(&mut accepted).await;
     worker.counters().inc(Metric::ProxyHeaders(end));
     match (end, client) {
@@ -27,10 +30,10 @@ pub(crate) async fn begin(mut accepted: Accepted<ListenerFacts>, worker: Rc<Work
         // what follows is of no client that is known
         _ => {
             say(&accepted, &worker, end);
-            return Begun::Ended;
+            return DetectedProtocol::Ended;
         }
     }
-    begun::begin(accepted, worker).await
+    protocol::detect(accepted, worker).await
 }
 
 /// Tells the operator why a connection was closed without an answer.

@@ -1,7 +1,7 @@
 //! The proxy as the service that the workers of the network run.
 
-use crate::client::begun::{self, Begun};
 use crate::client::connection::{self, AcceptedClient};
+use crate::client::protocol::{self, DetectedProtocol};
 use crate::client::{http2, proxied};
 use crate::exchange::next_hop::keep_ready;
 use crate::log::client::{HttpVersions, ListenerFacts};
@@ -23,8 +23,8 @@ pin_project! {
         /// What it speaks is not known: of a listener with TLS, behind balancers, or where HTTP/2
         /// may be spoken in clear. Boxed, as HTTP/2 is, so that other connections are no larger for
         /// it, and what was needed to begin is given back.
-        Begun {
-            begin: Pin<Box<dyn Future<Output = Begun>>>,
+        Detecting {
+            detection: Pin<Box<dyn Future<Output = DetectedProtocol>>>,
             worker: Rc<Worker>,
             http1: fn(AcceptedClient, Rc<Worker>) -> F,
         },
@@ -48,16 +48,16 @@ impl<F: Future<Output = ()>> Future for Serving<F> {
             let next = match self.as_mut().project() {
                 ServingProjection::Http1 { connection } => return connection.poll(cx),
                 ServingProjection::Http2 { connection } => return connection.as_mut().poll(cx),
-                ServingProjection::Begun {
-                    begin,
+                ServingProjection::Detecting {
+                    detection,
                     worker,
                     http1,
-                } => match ready!(begin.as_mut().poll(cx)) {
-                    Begun::Ended => return Poll::Ready(()),
-                    Begun::Http1(client) => Self::Http1 {
+                } => match ready!(detection.as_mut().poll(cx)) {
+                    DetectedProtocol::Ended => return Poll::Ready(()),
+                    DetectedProtocol::Http1(client) => Self::Http1 {
                         connection: http1(client, Rc::clone(worker)),
                     },
-                    Begun::Http2(client) => Self::Http2 {
+                    DetectedProtocol::Http2(client) => Self::Http2 {
                         connection: Box::pin(http2::serve(client, Rc::clone(worker))),
                     },
                 },
@@ -84,10 +84,10 @@ impl Service for Worker {
             };
         }
         let worker = Rc::clone(&self);
-        Serving::Begun {
-            begin: match has_balancers {
+        Serving::Detecting {
+            detection: match has_balancers {
                 true => Box::pin(proxied::begin(client, worker)),
-                false => Box::pin(begun::begin(client, worker)),
+                false => Box::pin(protocol::detect(client, worker)),
             },
             worker: self,
             http1,

@@ -1,7 +1,7 @@
 //! Connections of clients to listeners with TLS.
 
-use super::begun::Begun;
 use super::connection::AcceptedClient;
+use super::protocol::DetectedProtocol;
 use crate::log::client::{HttpVersions, ListenerFacts};
 use crate::request::answer::{Answer, AnswerReason};
 use crate::settings::tls::HTTP2;
@@ -25,14 +25,17 @@ const DRAIN_GRACE: Duration = Duration::from_secs(1);
 const LINGER: (Duration, usize) = (Duration::from_secs(2), 64 * 1024);
 
 /// Has the handshake with the client of a listener with TLS.
-pub(crate) async fn begin(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>) -> Begun {
+pub(crate) async fn begin(
+    accepted: Accepted<ListenerFacts>,
+    worker: Rc<Worker>,
+) -> DetectedProtocol {
     let settings = worker.settings();
     let Some(address) = accepted.listener.tls_address else {
-        return Begun::Ended;
+        return DetectedProtocol::Ended;
     };
     // none: a reload has just removed the listener
     let Some(server) = settings.tls.of(address) else {
-        return Begun::Ended;
+        return DetectedProtocol::Ended;
     };
     let limits = &settings.config.limits;
     let rules = HandshakeRules {
@@ -55,7 +58,7 @@ pub(crate) async fn begin(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>)
     let done = tokio::select! {
         biased;
         done = handshake => done,
-        () = drain_grace(&worker) => return Begun::Ended,
+        () = drain_grace(&worker) => return DetectedProtocol::Ended,
     };
     drop(settings);
     match done {
@@ -76,15 +79,15 @@ pub(crate) async fn begin(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>)
                 unread: Vec::new(),
             };
             match is_http2 {
-                true => Begun::Http2(client),
-                false => Begun::Http1(client),
+                true => DetectedProtocol::Http2(client),
+                false => DetectedProtocol::Http1(client),
             }
         }
         Err(HandshakeFailure::Http(client)) => {
             refuse_http(client, &worker).await;
-            Begun::Ended
+            DetectedProtocol::Ended
         }
-        Err(HandshakeFailure::Closed) => Begun::Ended,
+        Err(HandshakeFailure::Closed) => DetectedProtocol::Ended,
     }
 }
 

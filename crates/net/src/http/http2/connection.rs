@@ -163,7 +163,7 @@ pub struct Http2Connection {
     /// GOAWAY was sent, with an error.
     is_abrupt: bool,
     /// GOAWAY was sent.
-    is_going: bool,
+    has_sent_goaway: bool,
 }
 
 enum State {
@@ -206,7 +206,7 @@ impl Http2Connection {
             notices: Http2Notices::default(),
             was_open: false,
             is_abrupt: false,
-            is_going: false,
+            has_sent_goaway: false,
         }
     }
 
@@ -366,8 +366,8 @@ impl Http2Connection {
     /// Takes no further requests, finishes those that are under way, and ends (RFC 9113 §6.8).
     pub fn close(&mut self) {
         match &mut self.state {
-            State::Open(connection) if !self.is_going => {
-                self.is_going = true;
+            State::Open(connection) if !self.has_sent_goaway => {
+                self.has_sent_goaway = true;
                 connection.graceful_shutdown();
             }
             State::Handshake(_) => self.state = State::Ended,

@@ -39,7 +39,7 @@ impl Http2Disconnect {
 /// The sending half of a stream.
 enum SendHalf {
     /// No final head was sent.
-    Begun(SendResponse<Piece>),
+    HeadPending(SendResponse<Piece>),
     /// A final head was sent, and content may follow.
     Streaming(SendStream<Piece>),
     /// The response was sent whole.
@@ -52,7 +52,7 @@ impl SendHalf {
     /// Ready when the client has reset the stream, or the connection has ended.
     fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
-            Self::Begun(response) => response.poll_reset(cx).map(drop),
+            Self::HeadPending(response) => response.poll_reset(cx).map(drop),
             Self::Streaming(stream) => stream.poll_reset(cx).map(drop),
             Self::Ended | Self::Reset => Poll::Pending,
         }
@@ -62,7 +62,7 @@ impl SendHalf {
     fn is_reset_by_client(&mut self) -> bool {
         let cx = &mut Context::from_waker(Waker::noop());
         let polled = match self {
-            Self::Begun(response) => response.poll_reset(cx),
+            Self::HeadPending(response) => response.poll_reset(cx),
             Self::Streaming(stream) => stream.poll_reset(cx),
             Self::Ended | Self::Reset => return false,
         };
@@ -71,7 +71,7 @@ impl SendHalf {
 
     fn reset(&mut self, reason: Reason) {
         match self {
-            Self::Begun(response) => response.send_reset(reason),
+            Self::HeadPending(response) => response.send_reset(reason),
             Self::Streaming(stream) => stream.send_reset(reason),
             Self::Ended | Self::Reset => return,
         }
@@ -125,7 +125,7 @@ struct Stop {
 impl Http2Response {
     pub(super) fn new(response: SendResponse<Piece>, shared: Rc<Shared>, place: HeadPlace) -> Self {
         Self {
-            half: Rc::new(RefCell::new(SendHalf::Begun(response))),
+            half: Rc::new(RefCell::new(SendHalf::HeadPending(response))),
             shared,
             _head: place,
             interim: Vec::new(),
@@ -239,7 +239,7 @@ impl Http2Response {
 
     fn send_interim(&mut self) -> io::Result<()> {
         for text in std::mem::take(&mut self.interim) {
-            let SendHalf::Begun(sender) = &mut *self.half.borrow_mut() else {
+            let SendHalf::HeadPending(sender) = &mut *self.half.borrow_mut() else {
                 return Ok(());
             };
             // one that HTTP/2 does not have (101) is left out: they are optional
@@ -268,7 +268,7 @@ impl Http2Response {
         is_last: impl FnOnce(usize) -> bool,
     ) -> io::Result<usize> {
         let half = &mut *self.half.borrow_mut();
-        let SendHalf::Begun(sender) = half else {
+        let SendHalf::HeadPending(sender) = half else {
             return Err(io::ErrorKind::ConnectionReset.into());
         };
         let Some((response, length)) = head::response(text) else {

@@ -55,7 +55,7 @@ pub(super) struct StreamRequest {
 }
 
 /// What becomes of a request.
-pub(super) enum Taken {
+pub(super) enum TakeResult {
     /// A response was made at once.
     Answered(Answered),
     /// The login of the client is being verified.
@@ -124,7 +124,7 @@ impl StreamClient {
     }
 
     /// Judges a request, and answers it if that can be done at once.
-    pub(super) fn take(&self, request: StreamRequest) -> Taken {
+    pub(super) fn take(&self, request: StreamRequest) -> TakeResult {
         let receiver = Receiver {
             worker: &self.worker,
             settings: &request.settings,
@@ -145,10 +145,10 @@ impl StreamClient {
             at: 0,
         };
         match fast::take(&receiver, input, &mut out, &mut served) {
-            InputResult::Login(waiting) => Taken::Login(waiting, request),
-            InputResult::Exchange { exchange, .. } => Taken::Exchange(exchange),
+            InputResult::Login(waiting) => TakeResult::Login(waiting, request),
+            InputResult::Exchange { exchange, .. } => TakeResult::Exchange(exchange),
             // the text is whole: it is never partial
-            InputResult::Answered { .. } | InputResult::Partial => Taken::Answered(Answered {
+            InputResult::Answered { .. } | InputResult::Partial => TakeResult::Answered(Answered {
                 request,
                 out,
                 served,
@@ -168,13 +168,13 @@ impl StreamClient {
             let _ = waiting.await;
             request.settings = self.worker.settings();
             match self.take(request) {
-                Taken::Login(further, again) => (waiting, request) = (further, again),
-                Taken::Answered(answered) => {
+                TakeResult::Login(further, again) => (waiting, request) = (further, again),
+                TakeResult::Answered(answered) => {
                     let sending = Sending::new(answered, stream);
                     let copied = CopiedBytes::begin(&self, sending.answer.text().len());
                     return self.send(sending, copied).await;
                 }
-                Taken::Exchange(exchange) => {
+                TakeResult::Exchange(exchange) => {
                     return Box::pin(self.exchange(exchange, stream)).await;
                 }
             }

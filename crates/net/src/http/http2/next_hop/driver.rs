@@ -24,7 +24,7 @@ pub(super) struct Driver {
     window: Option<u32>,
     /// Requests that the next hop permits at once, as the table knows it.
     streams_max: u32,
-    /// When to look whether it stays open.
+    /// Its idle time-out.
     idle: Option<Pin<Box<Sleep>>>,
     /// Why it ends, once it is to.
     closing: Option<NextHopHttp2End>,
@@ -79,7 +79,7 @@ impl Driver {
             if let Poll::Ready(result) = polled {
                 return Poll::Ready(self.ended(result));
             }
-            if shared.goes() && self.closing.is_none() {
+            if shared.has_goaway() && self.closing.is_none() {
                 self.close(NextHopHttp2End::GoAway);
                 continue;
             }
@@ -88,7 +88,7 @@ impl Driver {
                 self.streams_max = streams_max;
                 table.set_peer_max(&connection, streams_max);
             }
-            let stays = self.poll_stays(cx);
+            let idle_timeout = self.poll_idle_timeout(cx);
             if self.closing.is_some() {
                 // others that wait for its place do not wait for a next hop that takes no GOAWAY
                 return match self.given_up {
@@ -96,10 +96,10 @@ impl Driver {
                     None => Poll::Pending,
                 };
             }
-            if stays.is_pending() {
+            if idle_timeout.is_pending() {
                 return Poll::Pending;
             }
-            let end = match (connection.is_closing(), table.is_going(&connection)) {
+            let end = match (connection.is_closing(), table.is_draining(&connection)) {
                 (true, _) => NextHopHttp2End::Dropped,
                 (false, true) => NextHopHttp2End::Silent,
                 (false, false) => NextHopHttp2End::Idle,
@@ -111,7 +111,7 @@ impl Driver {
     /// No further requests begin on it.
     fn close(&mut self, end: NextHopHttp2End) {
         self.closing = Some(end);
-        self.connection.table.goes(&self.connection);
+        self.connection.table.drain(&self.connection);
         self.connection.close();
     }
 
@@ -130,16 +130,16 @@ impl Driver {
         }
     }
 
-    /// Ready once it is not to be kept open.
-    fn poll_stays(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Ready once it has been idle for as long as is allowed, or is to be closed now.
+    fn poll_idle_timeout(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let limits = *self.worker.network().idle_limits();
         loop {
             let now = self.worker.now().tick;
-            let stays_ms = self
+            let timeout_ms = self
                 .connection
                 .table
-                .stays_ms(&self.connection, now, &limits);
-            let Some(ms) = stays_ms else {
+                .idle_timeout_ms(&self.connection, now, &limits);
+            let Some(ms) = timeout_ms else {
                 self.idle = None;
                 self.connection.idle.take();
                 return Poll::Pending;
@@ -186,7 +186,7 @@ impl Driver {
         }
         match (self.closing, result) {
             (Some(end), _) => end,
-            (None, _) if self.connection.shared.goes() => NextHopHttp2End::GoAway,
+            (None, _) if self.connection.shared.has_goaway() => NextHopHttp2End::GoAway,
             (None, Err(error)) if error.is_library() => NextHopHttp2End::Protocol,
             (None, _) => NextHopHttp2End::Closed,
         }

@@ -40,7 +40,7 @@ struct Frames {
     budget: FrameBudget,
     flood: Option<Flood>,
     /// The next hop has announced the end of the connection.
-    goes: bool,
+    has_goaway: bool,
     /// The next hop has taken settings, and the streams do not know.
     has_settled: bool,
     /// Something was received.
@@ -77,7 +77,7 @@ impl Shared {
                 sent: FrameReader::of_client(),
                 budget: FrameBudget::new(now),
                 flood: None,
-                goes: false,
+                has_goaway: false,
                 has_settled: false,
                 has_bytes: false,
                 has_begun: false,
@@ -117,7 +117,7 @@ impl Shared {
         let Frames {
             budget,
             flood,
-            goes,
+            has_goaway,
             has_settled,
             has_begun,
             is_foreign,
@@ -136,7 +136,7 @@ impl Shared {
             };
             match frame.kind {
                 FrameHead::HEADERS => self.heads.set(self.heads.get() + 1),
-                FrameHead::GOAWAY => *goes = true,
+                FrameHead::GOAWAY => *has_goaway = true,
                 FrameHead::SETTINGS => *has_settled |= frame.acknowledges_settings(),
                 _ => {}
             }
@@ -170,8 +170,8 @@ impl Shared {
     }
 
     /// Whether the next hop has announced the end of the connection.
-    pub(super) fn goes(&self) -> bool {
-        self.frames.borrow().goes
+    pub(super) fn has_goaway(&self) -> bool {
+        self.frames.borrow().has_goaway
     }
 
     /// Whether what the next hop has sent first is not of HTTP/2. To be asked once the connection

@@ -146,7 +146,7 @@ impl Table {
                         return Choice::Take(Rc::clone(connection));
                     }
                     connection.close();
-                    hop.streams.goes(id);
+                    hop.streams.drain(id);
                 }
                 StreamChoice::Wait => {
                     let (sender, receiver) = oneshot::channel();
@@ -261,10 +261,10 @@ impl Table {
     }
 
     /// Whether a connection gets no further requests.
-    pub(super) fn is_going(&self, connection: &Connection) -> bool {
+    pub(super) fn is_draining(&self, connection: &Connection) -> bool {
         let hops = self.hops.borrow();
         let hop = hops.get(&connection.hop);
-        hop.is_none_or(|hop| hop.streams.is_going(connection.id))
+        hop.is_none_or(|hop| hop.streams.is_draining(connection.id))
     }
 
     /// Something was received on a connection.
@@ -281,8 +281,8 @@ impl Table {
     }
 
     /// A connection takes no further requests.
-    pub(super) fn goes(&self, connection: &Connection) {
-        self.change(&connection.hop, |hop| hop.streams.goes(connection.id));
+    pub(super) fn drain(&self, connection: &Connection) {
+        self.change(&connection.hop, |hop| hop.streams.drain(connection.id));
     }
 
     /// The window to give the streams of a connection, if it changes.
@@ -296,8 +296,8 @@ impl Table {
         window
     }
 
-    /// How long a connection stays open, milliseconds; `None` while it carries requests.
-    pub(super) fn stays_ms(
+    /// After how long a connection is closed as idle, milliseconds; `None` while it carries requests.
+    pub(super) fn idle_timeout_ms(
         &self,
         connection: &Connection,
         now: Tick,
@@ -306,7 +306,7 @@ impl Table {
         let hops = self.hops.borrow();
         let hop = hops.get(&connection.hop);
         hop.map_or(Some(0), |hop| {
-            hop.streams.stays_ms(now, connection.id, limits)
+            hop.streams.idle_timeout_ms(now, connection.id, limits)
         })
     }
 

@@ -8,8 +8,8 @@ use crate::worker::core::Worker;
 use std::rc::Rc;
 use weir_net::workers::Accepted;
 
-/// What a connection has turned out to be.
-pub(crate) enum Begun {
+/// What a connection speaks, as far as its first bytes say.
+pub(crate) enum DetectedProtocol {
     /// It has ended.
     Ended,
     /// It speaks HTTP/1.1.
@@ -19,10 +19,13 @@ pub(crate) enum Begun {
 }
 
 /// Finds out what a connection speaks.
-pub(crate) async fn begin(client: Accepted<ListenerFacts>, worker: Rc<Worker>) -> Begun {
+pub(crate) async fn detect(
+    client: Accepted<ListenerFacts>,
+    worker: Rc<Worker>,
+) -> DetectedProtocol {
     match (client.listener.is_tls(), client.listener.versions) {
         (true, _) => tls::begin(client, worker).await,
-        (false, HttpVersions::Http1) => Begun::Http1(client.into()),
-        (false, _) => http2::begin_clear(client, worker).await,
+        (false, HttpVersions::Http1) => DetectedProtocol::Http1(client.into()),
+        (false, _) => http2::detect_in_clear(client, worker).await,
     }
 }
