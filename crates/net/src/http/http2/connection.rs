@@ -6,6 +6,7 @@ use super::piece::Piece;
 use super::response::Http2Response;
 use super::shared::{HeadPlace, Http2Flood, Shared};
 use super::transport::Transport;
+use super::{FRAME_BYTES_MAX, SEND_BYTES_MAX};
 use crate::client::ClientSocket;
 use crate::workers::ResetBudget;
 use h2::server::{Builder, Connection, Handshake, SendResponse};
@@ -28,9 +29,6 @@ const STREAM_WINDOW: u32 = 64 * 1024 - 1;
 /// the others.
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 
-/// Bytes of a frame that is received.
-const FRAME_BYTES_MAX: u32 = 16 * 1024;
-
 /// Streams that `h2` may reset for errors of the client, in all: more than [`FrameBudget`] permits
 /// at once, which has MadeYouReset (CVE-2025-8671) and sees a reset once it is sent.
 const ERROR_RESETS_MAX: usize = 1000;
@@ -38,9 +36,6 @@ const ERROR_RESETS_MAX: usize = 1000;
 /// Streams that the client may reset before they are looked at, at once: Rapid Reset
 /// (CVE-2023-44487).
 const PENDING_RESETS_MAX: usize = 100;
-
-/// What `h2` may hold of a stream: more than is ever given to it, as that has bounds of its own.
-const SEND_BYTES_MAX: usize = 64 * 1024;
 
 /// What a connection may take.
 #[derive(Clone, Copy, Debug)]

@@ -19,6 +19,12 @@
 //! reading a stream stops that stream alone; what waits for the socket is bounded by stream and by
 //! connection.
 
+/// Bytes of a frame that is received, on either side (RFC 9113 §6.5.2).
+const FRAME_BYTES_MAX: u32 = 16 * 1024;
+
+/// What `h2` may hold of a stream: more than is ever given to it, as that has bounds of its own.
+const SEND_BYTES_MAX: usize = 64 * 1024;
+
 mod answer;
 mod connection;
 mod content;
@@ -29,6 +35,7 @@ mod piece;
 mod response;
 mod send_buffer;
 mod shared;
+mod stream_capacity;
 mod transport;
 pub(super) mod tunnel;
 mod websocket;

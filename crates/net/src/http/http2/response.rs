@@ -3,6 +3,7 @@
 use super::head;
 use super::piece::{Offer, Piece, STREAM_BYTES_MAX};
 use super::shared::{HeadPlace, Shared};
+use super::stream_capacity::{copied, io_error, poll_queue_room, poll_window};
 use super::websocket;
 use crate::http::content_form::ContentForm;
 use crate::workers::ResetBudget;
@@ -246,7 +247,7 @@ impl Http2Response {
             let text = Bytes::from(text);
             let interim = head::response(&text).map(|(response, _)| response);
             if let Some(response) = interim.filter(|it| it.status() != 101) {
-                sender.send_informational(response).map_err(broken)?;
+                sender.send_informational(response).map_err(io_error)?;
                 self.sent_bytes += text.len() as u64;
             }
         }
@@ -282,7 +283,7 @@ impl Http2Response {
             ));
         }
         let is_last = is_last(length);
-        let stream = sender.send_response(response, is_last).map_err(broken)?;
+        let stream = sender.send_response(response, is_last).map_err(io_error)?;
         *half = match is_last {
             true => SendHalf::Ended,
             false => SendHalf::Streaming(stream),
@@ -309,34 +310,22 @@ impl Http2Response {
             stream: &self.queued,
             limit: limit.max(1),
         };
-        let Some(room) = self.shared.queue.room(cx, offered, stream_offer) else {
-            ready!(stream.poll_reset(cx)).map_err(broken)?;
-            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
-        };
-        stream.reserve_capacity(room);
-        let mut open = stream.capacity();
-        while open == 0 {
-            match stream.poll_capacity(cx) {
-                Poll::Ready(Some(capacity)) => open = capacity.map_err(broken)?,
-                Poll::Ready(None) => {
-                    return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
-                }
-                Poll::Pending => {
-                    let stop = self.stop.get_or_insert_with(|| Stop {
-                        since: Instant::now(),
-                        bytes: 0,
-                    });
-                    if stop.since.elapsed() >= self.shared.window_closed {
-                        self.stop = None;
-                        half.reset(Reason::CANCEL);
-                        self.shared.note_stall();
-                        return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-                    }
-                    return Poll::Pending;
-                }
+        let queue = &self.shared.queue;
+        let room = ready!(poll_queue_room(queue, cx, stream, offered, stream_offer))?;
+        let Poll::Ready(count) = poll_window(cx, stream, room) else {
+            let stop = self.stop.get_or_insert_with(|| Stop {
+                since: Instant::now(),
+                bytes: 0,
+            });
+            if stop.since.elapsed() < self.shared.window_closed {
+                return Poll::Pending;
             }
-        }
-        let count = open.min(room);
+            self.stop = None;
+            half.reset(Reason::CANCEL);
+            self.shared.note_stall();
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        };
+        let count = count?;
         let is_over = self.stop.as_mut().is_some_and(|stop| {
             stop.bytes += count;
             stop.bytes >= WINDOW_BYTES_MIN || count == offered
@@ -349,12 +338,7 @@ impl Http2Response {
 
     /// Sends the first `count` bytes of `content`.
     fn send_content(&mut self, content: &[&[u8]], count: usize, ends: bool) -> io::Result<()> {
-        let mut bytes = Vec::with_capacity(count);
-        for piece in content {
-            let taken = piece.len().min(count - bytes.len());
-            bytes.extend_from_slice(&piece[..taken]);
-        }
-        self.send_piece(bytes.into(), ends)
+        self.send_piece(copied(content, count), ends)
     }
 
     /// Sends content for which there is room.
@@ -365,7 +349,7 @@ impl Http2Response {
             return Err(io::ErrorKind::ConnectionReset.into());
         };
         let piece = Piece::new(bytes, &self.shared.queue, (self.urgency, &self.queued));
-        stream.send_data(piece, ends).map_err(broken)?;
+        stream.send_data(piece, ends).map_err(io_error)?;
         if ends {
             *half = SendHalf::Ended;
         }
@@ -379,7 +363,7 @@ impl Http2Response {
             return Err(io::ErrorKind::ConnectionReset.into());
         };
         let fields = head::trailer_fields(section).unwrap_or_default();
-        stream.send_trailers(fields).map_err(broken)?;
+        stream.send_trailers(fields).map_err(io_error)?;
         *half = SendHalf::Ended;
         self.sent_bytes += section.len() as u64;
         Ok(())
@@ -467,12 +451,5 @@ impl Drop for Http2Response {
     fn drop(&mut self) {
         self.abort();
         self.shared.queue.forget(&self.queued);
-    }
-}
-
-fn broken(error: h2::Error) -> io::Error {
-    match error.into_io() {
-        Some(error) => error,
-        None => io::ErrorKind::ConnectionReset.into(),
     }
 }

@@ -6,6 +6,7 @@ use super::table::Table;
 use super::transport::Transport;
 use crate::flow::{NextHopFlow, first_window};
 use crate::http::http2::piece::Piece;
+use crate::http::http2::{FRAME_BYTES_MAX, SEND_BYTES_MAX};
 use crate::next_hops::{self, ConnectFailure, Destination, HopKey, IdlePlace, Uses};
 use crate::workers::Worker;
 use h2::client::{Builder, SendRequest};
@@ -25,17 +26,11 @@ const HEAD_BYTES_MAX: u32 = 64 * 1024;
 /// others.
 const CONNECTION_WINDOW: u32 = 32 << 20;
 
-/// Bytes of a frame that is received.
-const FRAME_BYTES_MAX: u32 = 16 * 1024;
-
 /// Streams that were reset and are remembered for what may be on its way for them.
 const RESET_STREAMS_MAX: usize = 256;
 
 /// How long they are.
 const RESET_REMEMBERED: Duration = Duration::from_secs(10);
-
-/// What `h2` may hold of a stream: more than is ever given to it, as that has bounds of its own.
-const SEND_BYTES_MAX: usize = 64 * 1024;
 
 /// The window that a stream begins with, bytes: that of a read-ahead at rest, within these. What
 /// more it needs follows from what is measured.

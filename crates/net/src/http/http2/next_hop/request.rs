@@ -5,6 +5,7 @@ use super::protocol_error::HopProtocolError;
 use super::stream::{Halves, StreamPlace, StreamState};
 use crate::http::http2::head::trailer_fields;
 use crate::http::http2::piece::{Offer, Piece, STREAM_BYTES_MAX, SendQueue};
+use crate::http::http2::stream_capacity::{copied, io_error, poll_queue_room, poll_window};
 use crate::next_hops::SpentLink;
 use bytes::Bytes;
 use h2::SendStream;
@@ -86,23 +87,18 @@ impl<'a> Http2Request<'a> {
         let end = end.filter(|_| count == offered);
         let ends = end.is_some_and(<[u8]>::is_empty);
         if count > 0 || ends {
-            let mut bytes = Vec::with_capacity(count);
-            for piece in content {
-                let taken = piece.len().min(count - bytes.len());
-                bytes.extend_from_slice(&piece[..taken]);
-            }
             let queue = &self.place.connection.shared.queue;
             let piece = Piece::new(
-                bytes.into(),
+                copied(content, count),
                 queue,
                 (Urgency::default(), &self.state.queued),
             );
-            stream.send_data(piece, ends).map_err(broken)?;
+            stream.send_data(piece, ends).map_err(io_error)?;
             self.state.sent_bytes += count as u64;
         }
         if let Some(section) = end.filter(|section| !section.is_empty()) {
             let fields = trailer_fields(section).unwrap_or_default();
-            stream.send_trailers(fields).map_err(broken)?;
+            stream.send_trailers(fields).map_err(io_error)?;
             self.state.sent_bytes += section.len() as u64;
         }
         self.state.is_ended |= end.is_some();
@@ -126,7 +122,7 @@ impl<'a> Http2Request<'a> {
         };
         let (response, stream) = sender.send_request(request, ends).map_err(|error| {
             self.state.malformed = HopProtocolError::of(&error);
-            broken(error)
+            io_error(error)
         })?;
         self.stream.is_unprocessed.set(false);
         self.state.is_ended = ends;
@@ -178,24 +174,6 @@ fn poll_room(
 ) -> Poll<io::Result<usize>> {
     let queue = &place.connection.shared.queue;
     let offer = Offer::of_equals(&state.queued, STREAM_BYTES_MAX);
-    let Some(room) = queue.room(cx, offered, offer) else {
-        ready!(stream.poll_reset(cx)).map_err(broken)?;
-        return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
-    };
-    stream.reserve_capacity(room);
-    let mut open = stream.capacity();
-    while open == 0 {
-        match ready!(stream.poll_capacity(cx)) {
-            Some(capacity) => open = capacity.map_err(broken)?,
-            None => return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
-        }
-    }
-    Poll::Ready(Ok(open.min(room)))
-}
-
-fn broken(error: h2::Error) -> io::Error {
-    match error.into_io() {
-        Some(error) => error,
-        None => io::ErrorKind::ConnectionReset.into(),
-    }
+    let room = ready!(poll_queue_room(queue, cx, stream, offered, offer))?;
+    poll_window(cx, stream, room)
 }
