@@ -1,5 +1,5 @@
-//! How much content a stream of either side can send: what the queue of its connection has room for,
-//! and then what the windows permit.
+//! How much content a stream of either side can send: what the queue of its connection has room
+//! for, and then what the windows permit.
 
 use super::piece::{Offer, Piece, SendQueue};
 use bytes::Bytes;

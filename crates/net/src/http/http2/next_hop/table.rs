@@ -296,7 +296,7 @@ impl Table {
         window
     }
 
-    /// After how long a connection is closed as idle, milliseconds; `None` while it carries requests.
+    /// After how many milliseconds a connection is closed as idle; `None` while it carries requests.
     pub(super) fn idle_timeout_ms(
         &self,
         connection: &Connection,
