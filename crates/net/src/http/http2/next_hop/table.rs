@@ -296,7 +296,7 @@ impl Table {
         window
     }
 
-    /// After how many milliseconds a connection is closed as idle; `None` while it carries requests.
+    /// Milliseconds until a connection is closed as idle; `None` while it carries requests.
     pub(super) fn idle_timeout_ms(
         &self,
         connection: &Connection,
