@@ -106,8 +106,8 @@ const DISK_FOLDER: &str = "disk";
 /// Varnish's is memory that is mapped to a file, and HAProxy has none.
 pub(crate) static ON_DISK: [Contender; 5] = [
     Contender::WEIR.with(DISK_FOLDER),
-    Contender::NGINX,
-    Contender::NGINX_CURRENT,
+    Contender::NGINX.with(DISK_FOLDER),
+    Contender::NGINX_CURRENT.with(DISK_FOLDER),
     Contender::SQUID_ON_DISK.with(DISK_FOLDER),
     Contender::TRAFFIC_SERVER.with(DISK_FOLDER),
 ];
@@ -173,6 +173,7 @@ pub(crate) struct Figures {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Start {
     contender: String,
+    anonymous_kib: u64,
     pss_kib: u64,
     rss_kib: u64,
 }

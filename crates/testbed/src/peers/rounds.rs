@@ -227,6 +227,7 @@ impl Bench {
         let memory = participant.server.memory();
         record.figures.starts.push(Start {
             contender: called(contender, store),
+            anonymous_kib: participant.server.anonymous_kib(),
             pss_kib: memory.pss_kib,
             rss_kib: memory.rss_kib,
         });

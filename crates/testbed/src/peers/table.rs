@@ -27,7 +27,7 @@ const FIGURES: [(&str, &str, f64); 9] = [
 /// Agreed user memory of an idle connection, with a store on disk and without.
 const IDLE_BYTES_MAX: u64 = 720;
 
-/// Agreed user memory after the start.
+/// Agreed anonymous memory after the start.
 const START_KIB_MAX: u64 = 3 * 1024;
 
 pub(super) fn render(record: &Record) -> String {
@@ -141,15 +141,12 @@ fn names(record: &Record) -> Vec<&str> {
 
 fn start_table(out: &mut String, record: &Record) {
     let rows = record.figures.starts.iter().map(|start| {
-        let mib = |kib| format!("{:.1}", markdown::ratio(kib, 1024));
-        row([
-            start.contender.clone(),
-            mib(start.pss_kib),
-            mib(start.rss_kib),
-        ])
+        let kib = [start.anonymous_kib, start.pss_kib, start.rss_kib];
+        let mib = kib.map(|kib| format!("{:.1}", markdown::ratio(kib, 1024)));
+        row([start.contender.clone()].into_iter().chain(mib))
     });
-    let title = "### User memory after the start and one request";
-    markdown::table(out, title, "| | PSS MiB | RSS MiB |", rows);
+    let title = "### User memory after the start and one request, MiB";
+    markdown::table(out, title, "| | anonymous | PSS | RSS |", rows);
 }
 
 fn idle_table(out: &mut String, record: &Record) {
@@ -182,9 +179,9 @@ fn figures(record: &Record) -> Vec<Target> {
     let mut starts = record.figures.starts.iter();
     let start = starts.find(|start| start.contender == WEIR).map(|start| {
         let of = |kib| markdown::ratio(kib, 1024);
-        let (mib, max) = (of(start.pss_kib), of(START_KIB_MAX));
-        let what = format!("start: {mib:.1} MiB (PSS), at most {max:.0}");
-        Target::new(what, start.pss_kib <= START_KIB_MAX)
+        let (mib, max) = (of(start.anonymous_kib), of(START_KIB_MAX));
+        let what = format!("start: {mib:.1} MiB of anonymous memory, at most {max:.0}");
+        Target::new(what, start.anonymous_kib <= START_KIB_MAX)
     });
     of_cpu.chain(idle).chain(start).collect()
 }
@@ -221,7 +218,7 @@ mod tests {
         "settings":{"only":[],"seconds":2,"rounds":1,"idle_connections":1000},"cores":{"server":0,"load":1},
         "wrk_connections":32,"left_out":{"squid":"not installed"},"runs":[RUNS],"idle":[{"contender":"weir",
         "connections":1000,"pss_before_kib":1000,"pss_after_kib":3000,"rss_before_kib":1,"rss_after_kib":1,
-        "trouble":null}],"starts":[{"contender":"weir","pss_kib":3000,"rss_kib":4096}]}"#;
+        "trouble":null}],"starts":[{"contender":"weir","anonymous_kib":3000,"pss_kib":9000,"rss_kib":9000}]}"#;
 
     fn run(contender: &str, cpu_us: u64, trouble: &str) -> String {
         format!(
@@ -259,7 +256,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("start: 2.9 MiB (PSS), at most 3: met"),
+            text.contains("start: 2.9 MiB of anonymous memory, at most 3: met"),
             "{text}"
         );
         assert!(

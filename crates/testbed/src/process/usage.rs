@@ -86,6 +86,12 @@ pub(crate) struct Memory {
     pub(crate) pss_kib: u64,
 }
 
+/// Memory of a process tree that no file has, each page once: heap, stacks, and what was written of
+/// mapped files. Code is not in it, which the kernel can drop and read again.
+pub(crate) fn anonymous_kib(root: u32) -> u64 {
+    sum(root, "smaps_rollup", "Pss_Anon")
+}
+
 /// Bytes read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Traffic {
@@ -198,6 +204,7 @@ mod tests {
         let id = std::process::id();
         assert!(tree(id).contains(&id) && is_running(id));
         assert!(memory(id).rss_kib > 0 && memory(id).pss_kib > 0);
+        assert!((1..=memory(id).pss_kib).contains(&anonymous_kib(id)));
         assert!(peak_rss_kib(id) >= 1000, "{}", peak_rss_kib(id));
     }
 

@@ -155,6 +155,10 @@ impl Server {
         usage::memory(self.guarded.id())
     }
 
+    pub(crate) fn anonymous_kib(&self) -> u64 {
+        usage::anonymous_kib(self.guarded.id())
+    }
+
     pub(crate) fn wait_until_it_answers(&mut self, path: &str) -> Result<(), Failure> {
         let is_there =
             |address| client::get_once(address, path).is_ok_and(|answer| answer.status == 200);
