@@ -1,4 +1,7 @@
 //! What waits to be written, bounded in bytes.
+//!
+//! Small responses wait for others for some milliseconds. A writer that is woken for each of them
+//! costs two switches of threads and a write a response, which was a quarter of what a miss costs.
 
 use crate::format::{BodyId, PurgeScope};
 use crate::lock::lock;
@@ -16,6 +19,13 @@ pub(crate) const PURGES_WAITING_MAX: usize = 65_536;
 
 /// What a waiting job is charged beside its bytes.
 pub(crate) const JOB_BYTES: usize = 256;
+
+/// How long a small response waits for others: they are lost by a kill anyway that comes before
+/// they are written, and by a power failure until they are synced, a second later.
+pub(crate) const GATHER_TIME: Duration = Duration::from_millis(5);
+
+/// Bytes of jobs that wait for no more.
+const GATHER_BYTES: usize = 512 << 10;
 
 /// A small response.
 pub(crate) struct RecordJob {
@@ -68,6 +78,12 @@ impl Job {
         }
     }
 
+    /// Whether it may wait for others. A large response may be held up by what is not written of
+    /// it.
+    const fn can_wait(&self) -> bool {
+        matches!(self, Self::Record(_))
+    }
+
     /// The key that will be found when this is done.
     pub(crate) const fn key(&self) -> Option<Digest> {
         match self {
@@ -78,15 +94,68 @@ impl Job {
     }
 }
 
+/// What the writer waits for. It is woken once for that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum WriterState {
+    /// Nothing: it looks at the queue before it waits.
+    #[default]
+    Busy,
+    /// Anything.
+    Idle,
+    /// What may not wait.
+    Gathering,
+}
+
 #[derive(Default)]
 struct Waiting {
     jobs: VecDeque<Job>,
+    /// Bytes of them.
+    jobs_bytes: usize,
+    /// How many of them may not wait.
+    urgent_jobs: usize,
+    writer: WriterState,
     purges: Vec<PurgeJob>,
     /// Keys of records that wait or are being written, and how many of each.
     pending: HashMap<Digest, u32>,
     bytes: usize,
     is_closed: bool,
     wakes: bool,
+}
+
+impl Waiting {
+    fn add(&mut self, job: Job) {
+        self.jobs_bytes += job.charge();
+        self.urgent_jobs += usize::from(!job.can_wait());
+        self.jobs.push_back(job);
+    }
+
+    fn next(&mut self) -> Option<Job> {
+        let job = self.jobs.pop_front()?;
+        self.jobs_bytes -= job.charge();
+        self.urgent_jobs -= usize::from(!job.can_wait());
+        Some(job)
+    }
+
+    fn is_urgent(&self) -> bool {
+        self.is_closed
+            || self.wakes
+            || self.urgent_jobs > 0
+            || self.jobs_bytes >= GATHER_BYTES
+            || !self.purges.is_empty()
+    }
+
+    /// Whether the writer has to be woken, for the first time since it waits.
+    fn wakes_writer(&mut self) -> bool {
+        let wakes = match self.writer {
+            WriterState::Busy => false,
+            WriterState::Idle => !self.jobs.is_empty() || self.is_urgent(),
+            WriterState::Gathering => self.is_urgent(),
+        };
+        if wakes {
+            self.writer = WriterState::Busy;
+        }
+        wakes
+    }
 }
 
 /// What the writer takes at once.
@@ -100,14 +169,16 @@ pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     ready: Condvar,
     bytes_max: usize,
+    gather_time: Duration,
 }
 
 impl Queue {
-    pub(crate) fn new(bytes_max: usize) -> Self {
+    pub(crate) fn new(bytes_max: usize, gather_time: Duration) -> Self {
         Self {
             waiting: Mutex::default(),
             ready: Condvar::new(),
             bytes_max,
+            gather_time,
         }
     }
 
@@ -150,9 +221,8 @@ impl Queue {
         if let Some(key) = job.key() {
             *waiting.pending.entry(key).or_default() += 1;
         }
-        waiting.jobs.push_back(job);
-        drop(waiting);
-        self.ready.notify_one();
+        waiting.add(job);
+        self.wake_if_needed(waiting);
         Ok(())
     }
 
@@ -163,9 +233,17 @@ impl Queue {
             return false;
         }
         waiting.purges.push(job);
-        drop(waiting);
-        self.ready.notify_one();
+        self.wake_if_needed(waiting);
         true
+    }
+
+    /// Each notification is a call of the kernel, whether the writer waits or not.
+    fn wake_if_needed(&self, mut waiting: MutexGuard<'_, Waiting>) {
+        let wakes = waiting.wakes_writer();
+        drop(waiting);
+        if wakes {
+            self.ready.notify_one();
+        }
     }
 
     /// All purges, and jobs of about `bytes_max` bytes.
@@ -178,7 +256,7 @@ impl Queue {
         };
         let mut bytes = 0;
         while bytes < bytes_max
-            && let Some(job) = waiting.jobs.pop_front()
+            && let Some(job) = waiting.next()
         {
             bytes += job.charge();
             taken.jobs.push(job);
@@ -205,27 +283,40 @@ impl Queue {
         self.lock().pending.contains_key(&key)
     }
 
-    /// Waits until there is something to take, at most `time`. `false`: closed, and nothing is
-    /// left.
+    /// Waits until there is something to take, at most `time`; then for what can be taken with it,
+    /// at most the time to gather. `false`: closed, and nothing is left.
     pub(crate) fn wait(&self, time: Duration) -> bool {
         let waiting = self.lock();
-        let is_idle = |waiting: &mut Waiting| {
-            waiting.jobs.is_empty()
-                && waiting.purges.is_empty()
-                && !waiting.is_closed
-                && !waiting.wakes
-        };
-        let (waiting, _) = self
-            .ready
-            .wait_timeout_while(waiting, time, is_idle)
-            .unwrap_or_else(PoisonError::into_inner);
+        let is_idle = |waiting: &Waiting| waiting.jobs.is_empty() && !waiting.is_urgent();
+        let waiting = self.wait_as(WriterState::Idle, waiting, time, is_idle);
+        let gathers = |waiting: &Waiting| !waiting.jobs.is_empty() && !waiting.is_urgent();
+        let time = time.min(self.gather_time);
+        let waiting = self.wait_as(WriterState::Gathering, waiting, time, gathers);
         !(waiting.is_closed && waiting.jobs.is_empty() && waiting.purges.is_empty())
+    }
+
+    /// Waits as long as `is_it`, at most `time`.
+    fn wait_as<'a>(
+        &'a self,
+        state: WriterState,
+        mut waiting: MutexGuard<'a, Waiting>,
+        time: Duration,
+        is_it: impl Fn(&Waiting) -> bool,
+    ) -> MutexGuard<'a, Waiting> {
+        waiting.writer = state;
+        let (mut waiting, _) = self
+            .ready
+            .wait_timeout_while(waiting, time, |waiting| is_it(waiting))
+            .unwrap_or_else(PoisonError::into_inner);
+        waiting.writer = WriterState::Busy;
+        waiting
     }
 
     /// Wakes the writer though nothing waits.
     pub(crate) fn wake(&self) {
-        self.lock().wakes = true;
-        self.ready.notify_one();
+        let mut waiting = self.lock();
+        waiting.wakes = true;
+        self.wake_if_needed(waiting);
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -233,7 +324,88 @@ impl Queue {
     }
 
     pub(crate) fn close(&self) {
-        self.lock().is_closed = true;
-        self.ready.notify_all();
+        let mut waiting = self.lock();
+        waiting.is_closed = true;
+        self.wake_if_needed(waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record_writer::Progress;
+
+    /// A wait that a test must not need ends too late for it.
+    const NEVER: Duration = Duration::from_secs(3600);
+
+    fn record(number: u8, charge: usize) -> Job {
+        Job::Record(RecordJob {
+            key: Digest(u64::from(number), 0),
+            ticket: Ticket(u64::from(number)),
+            meta: Vec::new(),
+            body: Vec::new(),
+            charge,
+        })
+    }
+
+    fn extent() -> Job {
+        Job::Extent(ExtentJob {
+            progress: Arc::new(Progress::default()),
+            key: Digest(0, 0),
+            body: BodyId(1),
+            from: 0,
+            blocks: Vec::new(),
+            charge: 1,
+        })
+    }
+
+    fn jobs_after_wait(queue: &Queue) -> usize {
+        assert!(queue.wait(NEVER));
+        queue.take(usize::MAX).jobs.len()
+    }
+
+    #[test]
+    fn small_responses_wait_until_enough_bytes_wait() {
+        let queue = Queue::new(usize::MAX, NEVER);
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| jobs_after_wait(&queue));
+            for number in 0..4 {
+                let charge = GATHER_BYTES / 4;
+                assert!(queue.push(record(number, charge)).is_ok());
+            }
+            assert_eq!(writer.join().ok(), Some(4));
+        });
+        assert!(!queue.lock().is_urgent());
+    }
+
+    #[test]
+    fn small_responses_alone_are_taken_when_the_time_to_gather_is_over() {
+        let queue = Queue::new(usize::MAX, Duration::ZERO);
+        assert!(queue.push(record(1, 1)).is_ok());
+        assert_eq!(jobs_after_wait(&queue), 1);
+    }
+
+    #[test]
+    fn what_may_not_wait_is_taken_at_once_with_all_that_waits() {
+        let purge = |queue: &Queue| {
+            let (done, _) = oneshot::channel();
+            let job = PurgeJob {
+                what: PurgeScope::All,
+                generation: 1,
+                done,
+            };
+            assert!(queue.push_purge(job));
+        };
+        let large = |queue: &Queue| assert!(queue.push(extent()).is_ok());
+        let hurries: [&dyn Fn(&Queue); 4] = [&purge, &large, &Queue::wake, &Queue::close];
+        for (hurry, jobs) in hurries.into_iter().zip([1, 2, 1, 1]) {
+            let queue = Queue::new(usize::MAX, NEVER);
+            std::thread::scope(|scope| {
+                let writer = scope.spawn(|| jobs_after_wait(&queue));
+                assert!(queue.push(record(1, 1)).is_ok());
+                hurry(&queue);
+                assert_eq!(writer.join().ok(), Some(jobs));
+            });
+        }
     }
 }

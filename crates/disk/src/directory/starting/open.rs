@@ -1,6 +1,7 @@
 //! Opens or makes a directory: a few small reads, so that the store can be used at once.
 
 use crate::directory::purging::journal::{Journal, JournalEntries, JournalState};
+use crate::directory::queue::GATHER_TIME;
 use crate::directory::segment::NewSegment;
 use crate::directory::starting::loader::{Loader, header, set_aside};
 use crate::directory::starting::scan::trailer;
@@ -184,7 +185,7 @@ pub(crate) fn open(params: DirectoryParams) -> Result<OpenedDirectory, OpenError
         segments: Segments::default(),
         purges: Purges::default(),
         forgotten: ForgottenKeys::default(),
-        queue: Queue::new(params.queue_bytes_max),
+        queue: Queue::new(params.queue_bytes_max, GATHER_TIME),
         pool: Pool::new(params.reads_waiting_max, params.is_stepped),
         fence: Fence::default(),
         counters: Counters::default(),
