@@ -7,11 +7,12 @@ pub use proxy_header::{ClientEnds, ProxyHeaderVersion};
 
 use crate::tls::Trust;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// A next hop by host, port, and how it is spoken to: connections are pooled and counted by it.
 /// Those in clear, those with another trust, and those that name a client are never used for it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HopKey {
     /// Canonical host: lower case, an IPv6 address without brackets.
     pub host: Arc<str>,
@@ -25,6 +26,20 @@ pub struct HopKey {
     /// The version of the PROXY protocol by which it is told for whom each connection is; `None`:
     /// it is not told.
     pub proxy_header: Option<ProxyHeaderVersion>,
+}
+
+impl Hash for HopKey {
+    /// A forwarded request hashes it several times: what is short goes in one word, as each part
+    /// that is written takes as long as the host.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.host.hash(state);
+        let version = self.proxy_header.map_or(0, |version| 1 + version as u64);
+        let flags = u64::from(self.tls.is_some()) | u64::from(self.http2) << 1 | version << 2;
+        state.write_u64(u64::from(self.port) | flags << u16::BITS);
+        if let Some(trust) = &self.tls {
+            trust.hash(state);
+        }
+    }
 }
 
 impl HopKey {

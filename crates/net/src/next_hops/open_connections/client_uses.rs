@@ -12,6 +12,7 @@ use crate::next_hops::rules::ConnectionRules;
 use crate::workers::{Network, Worker};
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
@@ -153,21 +154,22 @@ impl ClientUses {
 
     /// Changes an entry, and removes it if it is of no use any more.
     fn change(&self, hop: &HopKey, change: impl FnOnce(&mut HopUses)) {
-        let mut table = self.table(hop);
-        if let Some(uses) = table.get_mut(hop) {
+        // an entry, as it is found and removed with one hash
+        if let Entry::Occupied(mut entry) = self.table(hop).entry(hop.clone()) {
+            let uses = entry.get_mut();
             change(uses);
             if uses.shares.is_idle() {
-                table.remove(hop);
+                entry.remove();
             }
         }
     }
 
     fn end_of_all(&self, client: ClientNetwork) {
-        let mut clients = self.clients(client);
-        if let Some(held) = clients.get_mut(&client) {
+        if let Entry::Occupied(mut entry) = self.clients(client).entry(client) {
+            let held = entry.get_mut();
             *held = held.saturating_sub(1);
             if *held == 0 {
-                clients.remove(&client);
+                entry.remove();
             }
         }
     }
