@@ -7,6 +7,7 @@ use weir_policy::destination::ClientNetwork;
 use weir_policy::forwarded::{ClientHop, ClientName, ForwardedRules, is_claim};
 use weir_policy::{Digest, KeyHasher, Secret};
 use weir_semantics::{FieldLine, Target};
+use weir_wire::write;
 
 /// What the next hop is told of whom a request is forwarded for.
 #[derive(Clone, Copy)]
@@ -74,8 +75,7 @@ impl<'a> WhoAsked<'a> {
     /// Whether what is told selects a variant of what is stored, whatever `Vary` nominates: only of
     /// proxies that are believed there is more to tell than of other clients.
     pub(crate) fn variant(&self, fields: &[FieldLine<'_>]) -> Option<Digest> {
-        let has_claims = || fields.iter().any(|line| is_claim(line.name));
-        if self.rules.trusted.is_empty() || !has_claims() {
+        if self.rules.trusted.is_empty() || !has_claims(fields) {
             return None;
         }
         let made = self.lines(fields);
@@ -90,16 +90,31 @@ impl<'a> WhoAsked<'a> {
         Some(hasher.finish())
     }
 
-    /// The fields that are sent, in the place of those with their names.
-    pub(crate) fn lines(&self, fields: &[FieldLine<'_>]) -> Vec<(&'static str, Vec<u8>)> {
+    /// The fields that are sent, in the place of those with their names, made of the claims among
+    /// `fields`.
+    fn lines(&self, claims: &[FieldLine<'_>]) -> Vec<(&'static str, Vec<u8>)> {
         if self.client == Client::Node {
             return Vec::new();
         }
         self.with_hop(|hop| {
             let sent = self.rules.sent.iter();
-            sent.filter_map(|field| Some((field.as_str(), self.rules.value(*field, fields, hop)?)))
+            sent.filter_map(|field| Some((field.as_str(), self.rules.value(*field, claims, hop)?)))
                 .collect()
         })
+    }
+
+    /// Appends these fields.
+    pub(crate) fn write_lines(&self, fields: &[FieldLine<'_>], out: &mut Vec<u8>) {
+        if self.client == Client::Node {
+            return;
+        }
+        // nearly every request
+        if !has_claims(fields) {
+            return self.with_hop(|hop| self.rules.write_own(hop, out));
+        }
+        for (name, value) in self.lines(fields) {
+            write::field(out, name, &value);
+        }
     }
 
     /// Whether the field with this name is among them.
@@ -144,6 +159,10 @@ impl<'a> WhoAsked<'a> {
         self.target.write_authority(&mut authority);
         authority
     }
+}
+
+fn has_claims(fields: &[FieldLine<'_>]) -> bool {
+    fields.iter().any(|line| is_claim(line.name))
 }
 
 /// The lines of a head without those that a client may not send; `None` if it has none of these.

@@ -124,6 +124,7 @@ pub fn is_token(value: &[u8]) -> bool {
 }
 
 /// Is this a byte of a token (RFC 9110 §5.6.2)?
+#[inline]
 pub(crate) const fn is_tchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(

@@ -148,6 +148,26 @@ impl ForwardedRules {
         }
     }
 
+    /// Appends the lines that are sent of a request without any claim: what [`Self::value`] makes of
+    /// none, and nothing is allocated for it.
+    pub fn write_own(&self, hop: &ClientHop<'_>, out: &mut Vec<u8>) {
+        let is_said = |field: &&ForwardedField| {
+            **field != ForwardedField::XForwardedFor || hop.client.is_some()
+        };
+        for field in self.sent.iter().filter(is_said) {
+            out.extend_from_slice(field.as_str().as_bytes());
+            out.extend_from_slice(b": ");
+            match (field, hop.client) {
+                (ForwardedField::XForwardedFor, Some(client)) => self.write_address(client, out),
+                (ForwardedField::XForwardedFor, None) => {}
+                (ForwardedField::XForwardedProto, _) => out.extend_from_slice(hop.proto()),
+                (ForwardedField::XForwardedHost, _) => out.extend_from_slice(hop.authority),
+                (ForwardedField::Forwarded, _) => self.write_member(hop, out),
+            }
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+
     fn x_forwarded_for(&self, claims: &[FieldLine<'_>], hop: &ClientHop<'_>) -> Option<Vec<u8>> {
         let mut out = if translation::is_forwarded_alone(claims) {
             translation::addresses(claims)
@@ -158,14 +178,19 @@ impl ForwardedRules {
         };
         if let Some(client) = hop.client {
             separate(&mut out);
-            match self.client {
-                ClientName::Address | ClientName::AddressAndPort => {
-                    write_node(client.ip().to_canonical(), None, false, &mut out);
-                }
-                ClientName::Obfuscated | ClientName::Unknown => out.extend_from_slice(b"unknown"),
-            }
+            self.write_address(client, &mut out);
         }
         (!out.is_empty()).then_some(out)
+    }
+
+    /// The member of `X-Forwarded-For` for a client.
+    fn write_address(&self, client: SocketAddr, out: &mut Vec<u8>) {
+        match self.client {
+            ClientName::Address | ClientName::AddressAndPort => {
+                write_node(client.ip().to_canonical(), None, false, out);
+            }
+            ClientName::Obfuscated | ClientName::Unknown => out.extend_from_slice(b"unknown"),
+        }
     }
 
     fn forwarded(&self, claims: &[FieldLine<'_>], hop: &ClientHop<'_>) -> Vec<u8> {
@@ -180,14 +205,20 @@ impl ForwardedRules {
             translation::member(self, claims, hop)
         };
         separate(&mut out);
+        self.write_member(hop, &mut out);
+        out
+    }
+
+    /// The member of `Forwarded` for a hop.
+    fn write_member(&self, hop: &ClientHop<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(b"for=");
         match (hop.client, self.client) {
             (Some(client), ClientName::Address) => {
-                write_node(client.ip().to_canonical(), None, true, &mut out);
+                write_node(client.ip().to_canonical(), None, true, out);
             }
             (Some(client), ClientName::AddressAndPort) => {
                 let port = Some(client.port());
-                write_node(client.ip().to_canonical(), port, true, &mut out);
+                write_node(client.ip().to_canonical(), port, true, out);
             }
             (Some(_), ClientName::Obfuscated) => {
                 out.push(b'_');
@@ -196,10 +227,9 @@ impl ForwardedRules {
             (None, _) | (_, ClientName::Unknown) => out.extend_from_slice(b"unknown"),
         }
         out.extend_from_slice(b";host=");
-        write_value(hop.authority, &mut out);
+        write_value(hop.authority, out);
         out.extend_from_slice(b";proto=");
         out.extend_from_slice(hop.proto());
-        out
     }
 
     /// What of whom a request is forwarded for selects a variant of what is stored, from the lines

@@ -43,6 +43,32 @@ const HTTP: &str = "http";
 const HOST: &str = "a.example:8080";
 
 #[test]
+fn lines_of_a_request_without_claims_are_the_values_that_are_made_of_none() {
+    use ClientName::{Address, AddressAndPort, Obfuscated, Unknown};
+    let clients = ["192.0.2.1:5", "[2001:db8::1]:5", "[::ffff:192.0.2.1]:5"].map(Some);
+    for (name, client) in [Address, AddressAndPort, Obfuscated, Unknown]
+        .into_iter()
+        .flat_map(|name| clients.into_iter().chain([None]).map(move |it| (name, it)))
+    {
+        let rules = rules(name);
+        let hop = ClientHop {
+            client: client.map(|client| client.parse().unwrap()),
+            ..hop("192.0.2.1:5")
+        };
+        let mut expected = String::new();
+        for field in &rules.sent {
+            if let Some(value) = rules.value(*field, &[], &hop) {
+                let value = String::from_utf8(value).unwrap();
+                expected += &format!("{}: {value}\r\n", field.as_str());
+            }
+        }
+        let mut out = Vec::new();
+        rules.write_own(&hop, &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), expected, "{client:?}");
+    }
+}
+
+#[test]
 fn client_is_named_as_told_and_quoted_where_it_is_no_token() {
     let end = ";host=\"a.example:8080\";proto=http";
     let by = |client, from, x: &str, node: &str| {

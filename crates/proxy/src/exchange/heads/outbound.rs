@@ -116,9 +116,7 @@ fn write_fields(exchange: &RequestState, validating: bool, out: &mut Vec<u8>) {
         }
         write::field(out, line.name, line.value);
     }
-    for (name, value) in who_asked.lines(fields) {
-        write::field(out, name, &value);
-    }
+    who_asked.write_lines(fields, out);
 }
 
 fn is_removed(
