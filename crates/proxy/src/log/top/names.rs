@@ -10,6 +10,9 @@ use weir_semantics::{Scheme, Target};
 /// Most bytes of the name of a host. Names of the DNS have at most 253, and few have more than 64.
 pub(super) const HOST_BYTES_MAX: usize = 128;
 
+/// Room for what is around host and path in the name of a URL: scheme, port, and a mark.
+const AROUND_BYTES: usize = "https://:65535…".len();
+
 /// What follows a name that was cut.
 const CUT: &str = "…";
 
@@ -77,6 +80,9 @@ impl<'a> TargetName<'a> {
 
     /// Writes the name of the URL.
     pub(crate) fn write_url(&self, cuts_query: bool, name: &mut String) {
+        // at once: it would grow with each part
+        let path_bytes = self.path.map_or(0, str::len).min(NAME_BYTES_MAX);
+        name.reserve(self.host.len() + path_bytes + AROUND_BYTES);
         if self.path.is_some() {
             name.push_str(self.scheme.as_str());
             name.push_str("://");

@@ -52,10 +52,11 @@ impl RecentMisses {
         if self.0.len() >= MISSES_MAX {
             self.0.pop_front();
         }
-        let method = facts.method.chars().take(METHOD_BYTES_MAX);
+        let method = facts.method;
+        let end = method.floor_char_boundary(METHOD_BYTES_MAX);
         self.0.push_back(ForwardedRequest {
             at_unix_ms: facts.at_unix_ms,
-            method: method.collect::<String>().into(),
+            method: method[..end].into(),
             url,
             client: facts.client,
             why: facts.why,
