@@ -63,14 +63,13 @@ impl Deadline {
 
     /// The limit, if it is one that the worker may notice
     /// ([`crate::workers::Worker::remember_sleeper`]). A timer from a wait before is given back
-    /// once it has fired.
-    pub fn coarse(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
+    /// once it has fired: it wakes the task that polled it, which asks here again.
+    pub fn coarse(&mut self) -> Option<Instant> {
         if !self.is_coarse {
             return None;
         }
-        if let Some(timer) = &mut self.timer
-            && timer.as_mut().poll(cx).is_ready()
-        {
+        // to poll it would register the task once more with each request
+        if self.timer.as_ref().is_some_and(|timer| timer.is_elapsed()) {
             self.timer = None;
         }
         Some(self.at)

@@ -492,7 +492,7 @@ impl ClientConnection {
             self.stream.announce_end();
             return Poll::Ready(Turn::Close);
         }
-        let coarse = self.deadline.coarse(cx);
+        let coarse = self.deadline.coarse();
         let net = self.worker.net();
         let has_passed = net.remember_sleeper(&mut self.sleeper, cx.waker(), coarse);
         match coarse {

@@ -346,7 +346,7 @@ impl Http2Client {
             self.rest();
         }
         let coarse = match self.streams.is_empty() {
-            true => self.deadline.coarse(cx),
+            true => self.deadline.coarse(),
             false => None,
         };
         let net = worker.net();
