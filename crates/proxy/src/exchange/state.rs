@@ -587,6 +587,9 @@ impl RequestState {
 
     /// How far a fetch for it may run ahead.
     pub(crate) fn read_ahead(&self) -> ReadAhead {
+        if !self.settings.read_aheads_differ() {
+            return self.settings.read_ahead_of(None);
+        }
         self.fetching_rules().read_ahead.unwrap_or_else(|| {
             let (host, path) = (self.request.host.as_str(), self.request.path_and_query());
             self.settings.read_ahead_for(self.request.mode, host, path)
