@@ -148,8 +148,8 @@ impl ForwardedRules {
         }
     }
 
-    /// Appends the lines that are sent of a request without any claim: what [`Self::value`] makes of
-    /// none, and nothing is allocated for it.
+    /// Appends the lines that are sent of a request without any claim: those that [`Self::value`]
+    /// makes of none, without memory of their own.
     pub fn write_own(&self, hop: &ClientHop<'_>, out: &mut Vec<u8>) {
         let is_said = |field: &&ForwardedField| {
             **field != ForwardedField::XForwardedFor || hop.client.is_some()

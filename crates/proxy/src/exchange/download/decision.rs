@@ -114,8 +114,9 @@ impl Download<'_, '_> {
             let fits = missing.fits(stored, &facts, head.fields, body);
             return Ok(Step::Final(continued(exchange, &response, fits)));
         }
-        let (date, mut stored_lines) = (worker.date(), LineBuffer::new());
         let stored = stored.filter(|_| exchange.tx.may_update(head.status));
+        let date = stored.as_ref().map(|_| worker.date()).unwrap_or_default();
+        let mut stored_lines = LineBuffer::new();
         let merging = stored.map(|stored| {
             let fits = freshen::fits(stored, exchange.missing.as_ref(), head, &facts, body);
             Merging::new(

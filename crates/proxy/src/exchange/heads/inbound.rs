@@ -29,7 +29,7 @@ pub(crate) fn response_head(
                 && (has_no_length(head.status) || form == ContentForm::Unsized)
     });
     tag.write(&mut out);
-    write_date_if_missing(head.fields, &exchange.worker.date(), &mut out);
+    write_date_if_missing(head.fields, || exchange.worker.date(), &mut out);
     out.extend_from_slice(exchange.via_line_of_response(head.version));
     words::write_cache_status(&exchange.settings, exchange.tx.verdict(), &mut out);
     out
@@ -83,7 +83,7 @@ pub(crate) fn stored_head(
         Known::ContentRange => is_part,
         _ => false,
     });
-    write_date_if_missing(head.fields, date, &mut out);
+    write_date_if_missing(head.fields, || date, &mut out);
     out.extend_from_slice(exchange.via_line_of_response(head.version));
     out
 }
@@ -132,11 +132,16 @@ fn write_end_to_end(
     }
 }
 
-fn write_date_if_missing(fields: &[FieldLine<'_>], date: &[u8], out: &mut Vec<u8>) {
+/// `date` reads the clock, which nearly no response needs.
+fn write_date_if_missing<D: AsRef<[u8]>>(
+    fields: &[FieldLine<'_>],
+    date: impl FnOnce() -> D,
+    out: &mut Vec<u8>,
+) {
     if !fields
         .iter()
         .any(|line| identify(line.name) == Some(Known::Date))
     {
-        write::field(out, "Date", date);
+        write::field(out, "Date", date().as_ref());
     }
 }
