@@ -81,6 +81,8 @@ impl Catalog {
     /// An empty catalog that may come to `budget_bytes`, its own structures included.
     #[must_use]
     pub fn new(budget_bytes: u64, kind: EvictionKind) -> Self {
+        let mut eviction = kind.build();
+        eviction.set_capacity(budget_bytes);
         Self {
             kind,
             budget_bytes,
@@ -91,7 +93,7 @@ impl Catalog {
             sampled_from_bytes: None,
             cells: Vec::new(),
             vacant: NO_SLOT,
-            eviction: kind.build(),
+            eviction,
             copies: None,
         }
     }
@@ -211,7 +213,7 @@ impl Catalog {
         let has_room = has_slot || self.fits_grown(size_bytes);
         if has_room || size_bytes <= self.copies_bytes_above_share() {
             PromotionDecision::FreeRoom
-        } else if self.eviction.would_keep(key) {
+        } else if self.eviction.would_keep(key, size_bytes) {
             PromotionDecision::RepeatedRequest
         } else {
             PromotionDecision::FirstRequest

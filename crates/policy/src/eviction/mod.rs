@@ -89,11 +89,17 @@ pub trait Eviction: fmt::Debug + Send + Sync {
     /// If `slot` was not reserved.
     fn insert(&mut self, slot: Slot, key: Digest, size_bytes: u64);
 
-    /// A response under `key` that is not resident was requested: whether its last request is
+    /// The cache is of `capacity_bytes` from now on. An algorithm that needs no more than what is
+    /// resident leaves it at that.
+    fn set_capacity(&mut self, capacity_bytes: u64) {
+        let _ = capacity_bytes;
+    }
+
+    /// A response of `size_bytes` under `key` that is not resident was requested: whether its last request is
     /// recent enough to keep it. If not, it is remembered as if it had been evicted. An algorithm
     /// without a memory of evicted keys keeps all.
-    fn would_keep(&mut self, key: Digest) -> bool {
-        let _ = key;
+    fn would_keep(&mut self, key: Digest, size_bytes: u64) -> bool {
+        let _ = (key, size_bytes);
         true
     }
 
@@ -208,7 +214,7 @@ mod tests {
         assert_eq!(per_slot(EvictionKind::Lru), 8);
         assert_eq!(per_slot(EvictionKind::Fifo), 8);
         assert_eq!(per_slot(EvictionKind::Sieve), 9);
-        assert_eq!(per_slot(EvictionKind::S3Fifo), 36);
+        assert_eq!(per_slot(EvictionKind::S3Fifo), 40);
         assert_eq!(per_slot(EvictionKind::Gds), 32);
     }
 }

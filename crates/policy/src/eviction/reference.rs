@@ -42,7 +42,8 @@ impl Random {
     }
 }
 
-const SLOTS: u32 = 40;
+/// Slots of [`compare_random`].
+pub(crate) const SLOTS: u32 = 40;
 
 /// Random operations on both; they must evict the same, always.
 pub(crate) fn compare_random<E: Eviction, N: Naive>(subject: fn() -> E, reference: fn() -> N) {
@@ -111,7 +112,7 @@ pub(crate) struct Counts {
 /// Requests in the committed trace.
 const REQUESTS: u32 = 20_000;
 /// Different targets in it, the popularity of rank r falling as 1/r.
-const TARGETS: u32 = 1_000;
+pub(crate) const TARGETS: u32 = 1_000;
 /// Bytes the replay may hold: about an eighth of all targets.
 const CAPACITY_BYTES: u64 = 1_000_000;
 

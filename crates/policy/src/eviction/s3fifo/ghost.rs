@@ -1,10 +1,10 @@
-//! The ghost queue: the keys of the last evictions from small, nothing of the responses.
+//! The ghost queue: keys and sizes of the last evictions from small, nothing of the responses.
 //!
 //! A ring of keys in the order of their eviction, and a table from key to place in the ring (open
 //! addressing, linear probing, deletion by shifting back, so that no tombstones gather). Keys are
 //! halves of a keyed digest: a client cannot choose keys that crowd one part of the table, and two
 //! keys meet with a chance of 2^-64. The place of a key that is taken back stays empty until the
-//! ring reaches it: the ghost covers the last *n* evictions.
+//! ring reaches it; its size counts no more.
 
 use super::super::heap_bytes;
 use alloc::vec;
@@ -17,6 +17,10 @@ const EMPTY: u32 = u32::MAX;
 pub(super) struct Ghost {
     /// Keys in order of eviction, from `first` on, `held` of them, going round.
     ring: Vec<u64>,
+    /// The size of each, 0 of those that were taken back.
+    units: Vec<u32>,
+    /// Their sum.
+    held_units: u64,
     first: usize,
     held: usize,
     /// Places in `ring`; always with free cells.
@@ -24,23 +28,25 @@ pub(super) struct Ghost {
 }
 
 impl Ghost {
-    /// Remembers `key` as the last evicted, and of the former ones so many that `limit` are covered
-    /// in all.
+    /// Remembers `key`, of `units`, as the last evicted, and of the former ones so many that all are
+    /// of `limit_units` at most; none that is larger than that.
     ///
-    /// `limit` beyond what was reserved counts as that.
-    pub(super) fn push(&mut self, key: u64, limit: usize) {
-        let limit = limit.min(self.ring.len());
-        while self.held > 0 && self.held >= limit {
-            self.forget_oldest();
-        }
-        if limit == 0 {
-            return;
-        }
+    /// As many are remembered as was reserved for, however small they are.
+    pub(super) fn push(&mut self, key: u64, units: u32, limit_units: u64) {
         // Two residents may have had one key while one replaced the other: the later eviction
         // counts.
         self.take(key);
+        let room = limit_units.checked_sub(u64::from(units));
+        let Some(room) = room.filter(|_| !self.ring.is_empty()) else {
+            return;
+        };
+        while self.held == self.ring.len() || self.held_units > room {
+            self.forget_oldest();
+        }
         let place = self.place(self.held);
         self.ring[place] = key;
+        self.units[place] = units;
+        self.held_units += u64::from(units);
         self.held += 1;
         self.index(key, place);
     }
@@ -54,6 +60,8 @@ impl Ghost {
     pub(super) fn take(&mut self, key: u64) -> bool {
         let found = self.find(key);
         if let Some(cell) = found {
+            let place = self.table[cell] as usize;
+            self.held_units -= u64::from(core::mem::take(&mut self.units[place]));
             self.erase(cell);
         }
         found.is_some()
@@ -77,18 +85,22 @@ impl Ghost {
     }
 
     pub(super) fn bytes_for(slots: usize) -> u64 {
-        (slots * size_of::<u64>() + cells_for(slots) * size_of::<u32>()) as u64
+        let place = size_of::<u64>() + size_of::<u32>();
+        (slots * place + cells_for(slots) * size_of::<u32>()) as u64
     }
 
     pub(super) fn overhead_bytes(&self) -> u64 {
-        heap_bytes(&self.ring) + heap_bytes(&self.table)
+        heap_bytes(&self.ring) + heap_bytes(&self.units) + heap_bytes(&self.table)
     }
 
     fn rebuild(&mut self, slots: usize) {
+        let former_units = self.held_units;
         let former = core::mem::replace(
             self,
             Self {
                 ring: vec![0; slots],
+                units: vec![0; slots],
+                held_units: former_units,
                 first: 0,
                 held: 0,
                 table: vec![EMPTY; cells_for(slots)],
@@ -98,6 +110,7 @@ impl Ghost {
             let place = former.place(age);
             let key = former.ring[place];
             self.ring[self.held] = key;
+            self.units[self.held] = former.units[place];
             if former.is_remembered_at(place) {
                 self.index(key, self.held);
             }
@@ -112,6 +125,7 @@ impl Ghost {
         {
             self.erase(cell);
         }
+        self.held_units -= u64::from(core::mem::take(&mut self.units[place]));
         self.first = self.place(1);
         self.held -= 1;
     }
@@ -198,6 +212,8 @@ impl Ghost {
         let indexed = self.table.iter().filter(|place| **place != EMPTY).count();
         let remembered = (0..self.held).filter(|age| self.is_remembered_at(self.place(*age)));
         assert_eq!(remembered.count(), indexed, "table and ring differ");
+        let units = self.units.iter().copied().map(u64::from);
+        assert_eq!(units.sum::<u64>(), self.held_units, "sizes do not add up");
     }
 }
 
@@ -217,32 +233,35 @@ mod tests {
         for seed in 0..200 {
             let mut random = Random::new(seed);
             let mut ghost = Ghost::default();
-            let mut list: VecDeque<Option<u64>> = VecDeque::new();
+            let mut list: VecDeque<(Option<u64>, u32)> = VecDeque::new();
             let slots = 1 + random.index(24);
             ghost.reserve(slots);
             for step in 0..300 {
                 // Few keys, so that they come back; in two clusters, so that probes collide and go
                 // round.
                 let key = random.below(40) * [1, u64::MAX / 40][random.index(2)];
+                let is_there = list.iter().any(|(held, _)| *held == Some(key));
+                for one in list.iter_mut().filter(|(held, _)| *held == Some(key)) {
+                    *one = (None, 0);
+                }
                 if random.below(3) == 0 {
-                    let held = list.contains(&Some(key));
-                    assert_eq!(ghost.take(key), held, "seed {seed} step {step}");
-                    list.iter_mut()
-                        .filter(|k| **k == Some(key))
-                        .for_each(|k| *k = None);
+                    assert_eq!(ghost.take(key), is_there, "seed {seed} step {step}");
                 } else {
-                    let limit = random.index(slots + 1);
-                    ghost.push(key, limit);
-                    list.iter_mut()
-                        .filter(|k| **k == Some(key))
-                        .for_each(|k| *k = None);
-                    list.push_back(Some(key));
-                    while list.len() > limit {
-                        list.pop_front();
+                    let units = u32::try_from(random.below(4)).expect("small");
+                    let limit = random.below(2 * slots as u64 + 1);
+                    ghost.push(key, units, limit);
+                    let sum = |list: &VecDeque<(Option<u64>, u32)>| {
+                        list.iter().map(|(_, units)| u64::from(*units)).sum::<u64>()
+                    };
+                    if u64::from(units) <= limit {
+                        list.push_back((Some(key), units));
+                        while list.len() > slots || sum(&list) > limit {
+                            list.pop_front();
+                        }
                     }
                 }
                 ghost.debug_check();
-                let remembered = list.iter().flatten().count();
+                let remembered = list.iter().filter(|(held, _)| held.is_some()).count();
                 let indexed = ghost.table.iter().filter(|p| **p != EMPTY).count();
                 assert_eq!(indexed, remembered, "seed {seed} step {step}");
             }
@@ -254,7 +273,7 @@ mod tests {
         let mut ghost = Ghost::default();
         ghost.reserve(4);
         for key in 0..6 {
-            ghost.push(key, 4);
+            ghost.push(key, 1, 4);
         }
         ghost.reserve(8);
         ghost.debug_check();
@@ -267,12 +286,12 @@ mod tests {
     #[test]
     fn ghost_without_room_remembers_no_key() {
         let mut ghost = Ghost::default();
-        ghost.push(1, 10);
+        ghost.push(1, 1, 10);
         assert!(!ghost.take(1));
         ghost.reserve(1);
-        ghost.push(1, 0);
+        ghost.push(1, 1, 0);
         assert!(!ghost.take(1));
-        ghost.push(1, 10);
+        ghost.push(1, 1, 10);
         assert!(ghost.take(1));
     }
 }

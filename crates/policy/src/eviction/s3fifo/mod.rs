@@ -11,9 +11,13 @@
 //! * Shares are of the resident bytes, not of a fixed capacity: they are the same when room is
 //!   needed, and the budget can then change at any time. "Main is full" is "small has less than its
 //!   tenth".
-//! * The ghost remembers as many keys as main holds entries. Until main has filled, that would be
-//!   none, and a loop slightly larger than the cache would never get anyone into main; so it is at
-//!   least nine tenths of the residents, which is what main will come to hold.
+//! * The ghost remembers as many bytes as main holds when small has its tenth: nine tenths of the
+//!   resident ones. (The paper counts entries, all of one size.) Small responses are remembered
+//!   longer so, by as many keys as there are slots at most.
+//! * Until the first eviction, what small's tenth has no room for enters main, as there is room for
+//!   it: else the first to leave would be those of the whole cache that came first, and main would
+//!   stay empty until their keys came back. libCacheSim does the same. The capacity is that of the
+//!   catalog then ([`Eviction::set_capacity`]).
 //! * The frequency is cleared on the way to main (section 4.1: "access bits are cleared during the
 //!   move").
 //! * A response that is requested, is on disk and is not resident counts as evicted from small.
@@ -32,7 +36,7 @@ use crate::digest::Digest;
 use alloc::vec::Vec;
 use ghost::Ghost;
 
-/// S3-FIFO; 36 bytes a slot: links 8, key 8, size 4, state 1, ghost 14 (plus 1 for rounding).
+/// S3-FIFO; 40 bytes a slot: links 8, key 8, size 4, state 1, ghost 18 (plus 1 for rounding).
 #[derive(Debug, Default)]
 pub struct S3Fifo {
     links: Links,
@@ -44,6 +48,10 @@ pub struct S3Fifo {
     small: Section,
     main: Section,
     ghost: Ghost,
+    /// What small may hold until the first eviction, in units. `None`: the capacity is not known.
+    small_units_max: Option<u64>,
+    /// One was evicted: there is no room but that of others.
+    has_evicted: bool,
 }
 
 /// A queue and what it holds.
@@ -72,12 +80,15 @@ struct State(u8);
 impl State {
     const IN_MAIN: u8 = 0x80;
 
+    /// It entered main as there was free room, and was not requested since.
+    const IS_NEW: u8 = 0x40;
+
     const fn in_main(self) -> bool {
         self.0 & Self::IN_MAIN != 0
     }
 
     const fn frequency(self) -> u8 {
-        self.0 & !Self::IN_MAIN
+        self.0 & !(Self::IN_MAIN | Self::IS_NEW)
     }
 }
 
@@ -121,14 +132,15 @@ impl S3Fifo {
     fn examine_small(&mut self, spared: u32) -> Option<u32> {
         let slot = self.small.queue.oldest();
         let state = self.states[slot as usize];
+        let ghost_units_max = self.ghost_units_max();
         self.unlink(slot);
         if state.frequency() >= PROMOTED_FROM {
             self.push(slot, State(State::IN_MAIN));
         } else if slot == spared {
             self.push(slot, state);
         } else {
-            let limit = self.ghost_limit();
-            self.ghost.push(self.keys[slot as usize], limit);
+            let (key, units) = (self.keys[slot as usize], self.units[slot as usize]);
+            self.ghost.push(key, units, ghost_units_max);
             return Some(slot);
         }
         None
@@ -149,9 +161,16 @@ impl S3Fifo {
         None
     }
 
-    fn ghost_limit(&self) -> usize {
-        let residents = self.residents();
-        (residents - residents / 10).max(self.main.queue.len())
+    /// Whether small has its tenth, while nothing had to be evicted yet.
+    fn has_free_room_in_main_alone(&self) -> bool {
+        let is_small_full = |max: u64| self.small.units >= max;
+        !self.has_evicted && self.small_units_max.is_some_and(is_small_full)
+    }
+
+    /// What the ghost may cover: as much as main.
+    fn ghost_units_max(&self) -> u64 {
+        let resident = self.small.units + self.main.units;
+        resident - resident / SMALL_IS_ONE_IN
     }
 }
 
@@ -181,17 +200,28 @@ impl Eviction for S3Fifo {
     fn insert(&mut self, slot: Slot, key: Digest, size_bytes: u64) {
         self.keys[slot.index()] = key.1;
         self.units[slot.index()] = units(size_bytes);
-        let remembered = self.ghost.take(key.1);
-        self.push(slot.0, State(if remembered { State::IN_MAIN } else { 0 }));
+        let is_remembered = self.ghost.take(key.1);
+        let state = if is_remembered {
+            State::IN_MAIN
+        } else if self.has_free_room_in_main_alone() {
+            State::IN_MAIN | State::IS_NEW
+        } else {
+            0
+        };
+        self.push(slot.0, State(state));
     }
 
-    fn would_keep(&mut self, key: Digest) -> bool {
+    fn would_keep(&mut self, key: Digest, size_bytes: u64) -> bool {
         let is_remembered = self.ghost.holds(key.1);
         if !is_remembered {
-            let limit = self.ghost_limit();
-            self.ghost.push(key.1, limit);
+            let max = self.ghost_units_max();
+            self.ghost.push(key.1, units(size_bytes), max);
         }
         is_remembered
+    }
+
+    fn set_capacity(&mut self, capacity_bytes: u64) {
+        self.small_units_max = Some(capacity_bytes / SMALL_IS_ONE_IN / UNIT_BYTES);
     }
 
     fn newcomer_max_bytes(&self, key: Digest, capacity_bytes: u64) -> u64 {
@@ -204,11 +234,12 @@ impl Eviction for S3Fifo {
 
     fn was_requested_again(&self, slot: Slot) -> bool {
         let state = self.states.get(slot.index()).copied().unwrap_or_default();
-        state.in_main() || state.frequency() > 0
+        state.0 & (State::IN_MAIN | State::IS_NEW) == State::IN_MAIN || state.frequency() > 0
     }
 
     fn touch(&mut self, slot: Slot) {
         let state = &mut self.states[slot.index()];
+        state.0 &= !State::IS_NEW;
         if state.frequency() < FREQUENCY_MAX {
             state.0 += 1;
         }
@@ -235,6 +266,7 @@ impl Eviction for S3Fifo {
                 self.examine_main(spared)
             };
             if let Some(slot) = victim {
+                self.has_evicted = true;
                 return Some(Slot(slot));
             }
         }
@@ -285,9 +317,9 @@ const FREQUENCY_MAX: u8 = 3;
 /// Requested more than once while in small.
 const PROMOTED_FROM: u8 = 2;
 
-/// Sizes are kept in four bytes: they only decide which queue is examined, and 256 GiB is enough
-/// for one response.
-const UNIT_BYTES: u64 = 64;
+/// Sizes are kept in four bytes: they only decide which queue is examined, and 16 GiB is enough for
+/// one response.
+const UNIT_BYTES: u64 = 4;
 
 #[cfg(test)]
 mod tests;

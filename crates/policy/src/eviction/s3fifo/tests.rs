@@ -10,25 +10,46 @@ struct Entry {
     frequency: u8,
 }
 
-/// The oldest first in each queue; the ghost is the list of the last evictions from small.
+/// The oldest first in each queue; the ghost is the list of the last evictions from small, with
+/// their sizes.
 #[derive(Debug, Default)]
 struct Reference {
     small: VecDeque<Entry>,
     main: VecDeque<Entry>,
-    ghost: VecDeque<Option<u64>>,
+    ghost: VecDeque<(Option<u64>, u64)>,
+    /// So many keys are remembered at most.
+    slots: usize,
 }
 
 impl Reference {
+    fn of_slots(slots: u32) -> Self {
+        Self {
+            slots: slots as usize,
+            ..Self::default()
+        }
+    }
+
     fn entry(&mut self, slot: Slot) -> &mut Entry {
         let mut all = self.small.iter_mut().chain(&mut self.main);
         all.find(|entry| entry.slot == slot).unwrap()
     }
 
-    fn remember(&mut self, key: u64) {
-        let residents = self.small.len() + self.main.len();
-        let limit = self.main.len().max(residents - residents / 10);
-        self.ghost.push_back(Some(key));
-        while self.ghost.len() > limit {
+    /// The one that is `leaving` small, which has left it already.
+    fn remember(&mut self, leaving: &Entry) {
+        let others = self.small.iter().chain(&self.main);
+        let resident = others.map(|entry| entry.units).sum::<u64>() + leaving.units;
+        let limit = resident - resident / 10;
+        for one in &mut self.ghost {
+            if one.0 == Some(leaving.key) {
+                *one = (None, 0);
+            }
+        }
+        if leaving.units > limit {
+            return;
+        }
+        self.ghost.push_back((Some(leaving.key), leaving.units));
+        let held = |ghost: &VecDeque<(Option<u64>, u64)>| ghost.iter().map(|one| one.1).sum::<u64>();
+        while self.ghost.len() > self.slots || held(&self.ghost) > limit {
             self.ghost.pop_front();
         }
     }
@@ -46,7 +67,7 @@ impl Reference {
             } else if Some(entry.slot) == spared {
                 self.small.push_back(entry);
             } else {
-                self.remember(entry.key);
+                self.remember(&entry);
                 return Some(entry.slot);
             }
         } else {
@@ -69,15 +90,12 @@ impl reference::Naive for Reference {
         let entry = Entry {
             slot,
             key: key.1,
-            units: size_bytes.div_ceil(64),
+            units: size_bytes.div_ceil(UNIT_BYTES),
             frequency: 0,
         };
-        if self.ghost.contains(&Some(key.1)) {
-            for place in &mut self.ghost {
-                if *place == Some(key.1) {
-                    *place = None;
-                }
-            }
+        let mut remembered = self.ghost.iter_mut().filter(|one| one.0 == Some(key.1));
+        if let Some(one) = remembered.next() {
+            *one = (None, 0);
             self.main.push_back(entry);
         } else {
             self.small.push_back(entry);
@@ -88,7 +106,7 @@ impl reference::Naive for Reference {
         entry.frequency = (entry.frequency + 1).min(3);
     }
     fn resize(&mut self, slot: Slot, size_bytes: u64) {
-        self.entry(slot).units = size_bytes.div_ceil(64);
+        self.entry(slot).units = size_bytes.div_ceil(UNIT_BYTES);
     }
     fn remove(&mut self, slot: Slot) {
         self.small.retain(|entry| entry.slot != slot);
@@ -107,17 +125,17 @@ impl reference::Naive for Reference {
 
 #[test]
 fn random_operations_evict_as_the_reference_model_does() {
-    reference::compare_random(S3Fifo::default, Reference::default);
+    reference::compare_random(S3Fifo::default, || Reference::of_slots(reference::SLOTS));
 }
 
 #[test]
 fn committed_trace_gives_recorded_hits_and_hit_bytes() {
     reference::check_trace(
         S3Fifo::default,
-        Reference::default,
+        || Reference::of_slots(reference::TARGETS),
         reference::Counts {
-            hits: 13_732,
-            hit_bytes: 122_693_495,
+            hits: 13_684,
+            hit_bytes: 122_416_175,
         },
     );
 }
@@ -171,7 +189,7 @@ fn small_queue_is_examined_only_from_a_tenth_of_all_bytes() {
     for (in_main, victim) in [(9, Slot(0)), (10, Slot(1))] {
         let mut s3fifo = S3Fifo::default();
         s3fifo.reserve(16);
-        s3fifo.insert(Slot(0), Digest(0, 100), 64);
+        s3fifo.insert(Slot(0), Digest(0, 100), UNIT_BYTES);
         for slot in 1..=in_main {
             s3fifo.units[slot as usize] = 1;
             s3fifo.push(slot, State(State::IN_MAIN));
@@ -202,26 +220,62 @@ fn huge_entry_size_does_not_overflow_queue_units() {
 }
 
 #[test]
-fn would_keep_is_true_only_for_keys_requested_within_ghost_limit() {
+fn would_keep_is_true_only_for_keys_requested_within_nine_tenths_of_resident_bytes() {
     let mut fifo = S3Fifo::default();
     fifo.reserve(100);
     for slot in 0..100 {
-        fifo.insert(Slot(slot), Digest(0, u64::from(slot)), UNIT_BYTES);
+        fifo.insert(Slot(slot), Digest(0, u64::from(slot)), 2 * UNIT_BYTES);
     }
-    let limit = fifo.ghost_limit() as u64;
-    let key = |number: u64| Digest(0, 1000 + number);
-    assert!(!fifo.would_keep(key(0)), "a stranger");
-    assert!(fifo.would_keep(key(0)), "one who was there");
-    assert!(fifo.would_keep(key(0)), "asking twice");
-    for number in 1..limit {
-        assert!(!fifo.would_keep(key(number)));
-    }
-    assert!(fifo.would_keep(key(0)), "the oldest that is remembered");
-    assert!(!fifo.would_keep(key(limit)));
-    assert!(!fifo.would_keep(key(0)), "one who would have left");
-    fifo.debug_check();
+    let mut would_keep = |number: u64, units: u64| {
+        let kept = fifo.would_keep(Digest(0, 1000 + number), units * UNIT_BYTES);
+        fifo.debug_check();
+        kept
+    };
+    assert!(!would_keep(0, 2), "a stranger");
+    assert!(would_keep(0, 2), "one who was there");
+    assert!(would_keep(0, 2), "asking twice");
+    assert!(!would_keep(1, 178));
+    assert!(would_keep(0, 2), "the oldest that is remembered");
+    assert!(!would_keep(2, 2));
+    assert!(!would_keep(0, 2), "one who would have left");
+    assert!(!would_keep(3, 181));
+    assert!(!would_keep(3, 181), "what is larger than all that is remembered");
+    assert!(would_keep(2, 2), "it has taken the place of none");
     // it enters main as one who comes back does
     assert_eq!(fifo.evict(None), Some(Slot(0)));
-    fifo.insert(Slot(0), key(limit), UNIT_BYTES);
+    fifo.insert(Slot(0), Digest(0, 1002), UNIT_BYTES);
     assert!(fifo.states[0].in_main());
+}
+
+#[test]
+fn small_keys_are_remembered_up_to_one_for_each_slot() {
+    let mut fifo = S3Fifo::default();
+    fifo.reserve(10);
+    fifo.insert(Slot(0), Digest(0, 0), 1 << 20);
+    for number in 0..11 {
+        assert!(!fifo.would_keep(Digest(0, 1000 + number), 1));
+    }
+    assert!(!fifo.would_keep(Digest(0, 1000), 1), "the oldest has left");
+    assert!(fifo.would_keep(Digest(0, 1002), 1));
+    fifo.debug_check();
+}
+
+#[test]
+fn newcomers_beyond_the_tenth_of_small_enter_main_until_the_first_eviction() {
+    let mut fifo = S3Fifo::default();
+    fifo.reserve(21);
+    fifo.set_capacity(20 * UNIT_BYTES);
+    for slot in 0..20 {
+        fifo.insert(Slot(slot), Digest(0, slot.into()), UNIT_BYTES);
+    }
+    assert_eq!(fifo.small.units, 2);
+    assert_eq!(fifo.main.units, 18);
+    assert_eq!(fifo.evict(None), Some(Slot(0)));
+    fifo.remove(Slot(19));
+    // there is room for two, and small is not full
+    for slot in [0, 19, 20] {
+        fifo.insert(Slot(slot), Digest(0, 100 + u64::from(slot)), UNIT_BYTES);
+        assert!(!fifo.states[slot as usize].in_main());
+    }
+    fifo.debug_check();
 }
