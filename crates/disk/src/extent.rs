@@ -353,12 +353,14 @@ impl ExtentSource {
                 .take_while(|chunk| self.segment.is_verified(chunk.place()))
         };
         let file = &self.segment.file;
-        let Some((first, last)) = chunks().next().zip(chunks().last()) else {
+        let mut verified = chunks();
+        let Some(first) = verified.next() else {
             return 0;
         };
+        let end = verified.last().map_or(first.end(), |last| last.end());
         // mostly all of them are there, and one call says so
-        if file.is_resident(first.offset, last.end() - first.offset) {
-            return last.end() - first.offset - (begin - u64::from(first.begin));
+        if file.is_resident(first.offset, end - first.offset) {
+            return end - first.offset - (begin - u64::from(first.begin));
         }
         let mut there = first.offset;
         for chunk in chunks() {
@@ -383,6 +385,17 @@ pub struct SendPiece {
 }
 
 impl SendPiece {
+    /// Its first `count` bytes were sent: what is left of it, if anything is.
+    #[must_use]
+    pub fn after(self, count: u64) -> Option<Self> {
+        let len = self.len.checked_sub(count).filter(|len| *len > 0)?;
+        Some(Self {
+            offset: self.offset + count,
+            len,
+            ..self
+        })
+    }
+
     /// The file; open as long as this piece lives.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {

@@ -119,6 +119,12 @@ pub trait Files: Send + Sync + Debug {
     /// Wall clock, in seconds since 1970: written into headers for people, decides nothing.
     fn wall_s(&self) -> u64;
 
+    /// Whether it is known without a read what the page cache has of the files in `directory`.
+    fn tells_residency(&self, directory: &Path) -> bool {
+        let _ = directory;
+        true
+    }
+
     /// For reads of this thread side by side, at most `max` at once; `None` if the system has no
     /// such thing.
     fn batch(&self, max: usize) -> Option<Box<dyn Batch>>;

@@ -86,6 +86,11 @@ pub enum Notice {
         /// Threads that read.
         threads: usize,
     },
+    /// The system does not tell of a range what the page cache has of it: each page is read.
+    PageByPage {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The index is complete.
     Ready {
         /// The directory.
@@ -160,6 +165,12 @@ impl fmt::Display for Notice {
                 f,
                 "the kernel gives no io_uring (`sysctl kernel.io_uring_disabled`, or what a container may do): `{}` is read by threads \
                  ({threads}), at more CPU time a hit",
+                path.display()
+            ),
+            Self::PageByPage { path } => write!(
+                f,
+                "the kernel gives no cachestat (Linux 6.5, and what a container may do): whether the page cache has content of `{}` \
+                 is found by a read of each page, at more CPU time a large hit",
                 path.display()
             ),
             Self::Ready {

@@ -154,6 +154,10 @@ fn large_response_is_readable_during_its_write_and_sendable_from_its_file() {
         let mut bytes = vec![0; usize::try_from(piece.len).unwrap()];
         file.read_exact_at(&mut bytes, piece.offset).unwrap();
         assert_eq!(bytes, whole[100..100 + bytes.len()]);
+        let len = piece.len;
+        let rest = piece.clone().after(len - 1).unwrap();
+        assert_eq!((rest.offset, rest.len), (piece.offset + len - 1, 1));
+        assert!(piece.after(len).is_none());
     }
     assert_eq!(disk.check().unwrap().bytes, whole.len() as u64);
 }

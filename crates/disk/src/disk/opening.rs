@@ -111,6 +111,12 @@ fn assemble(
     catch_up(&mut opened);
     number_behind(&mut opened, tickets.peek());
     opened.sort_by_key(|opened| opened.directory.volume.directory);
+    for directory in opened.iter().map(|opened| &opened.directory) {
+        if !files.tells_residency(&directory.path) {
+            let path = directory.path.clone();
+            directory.tell(Notice::PageByPage { path });
+        }
+    }
     let stepped: Vec<DirectoryParts> = opened.into_iter().map(start).collect();
     let disk = Disk {
         tickets,

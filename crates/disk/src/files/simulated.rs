@@ -177,6 +177,10 @@ impl Files for SimulatedFiles {
         })))
     }
 
+    fn tells_residency(&self, _directory: &Path) -> bool {
+        self.world().faults.tells_residency()
+    }
+
     fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
         let mut world = self.world();
         for byte in bytes {

@@ -110,6 +110,12 @@ impl Files for SystemFiles {
             .map_or(0, |since| since.as_secs())
     }
 
+    fn tells_residency(&self, directory: &Path) -> bool {
+        // a directory that cannot be opened is reported elsewhere
+        std::fs::File::open(directory)
+            .map_or(true, |file| residency::is_resident(&file, 0, 1).is_some())
+    }
+
     fn batch(&self, max: usize) -> Option<Box<dyn Batch>> {
         Some(Box::new(Ring::new(max)?))
     }

@@ -34,6 +34,8 @@ pub struct Plan {
     pub uncached: bool,
     /// The file system cannot be read past the page cache.
     pub indirect: bool,
+    /// It is not known without a read what the page cache has.
+    pub untold_residency: bool,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +70,10 @@ impl Faults {
 
     pub(super) fn is_direct(&self) -> bool {
         !self.plan.indirect
+    }
+
+    pub(super) fn tells_residency(&self) -> bool {
+        !self.plan.untold_residency
     }
 
     fn draw(&mut self) -> Option<Fault> {

@@ -410,6 +410,25 @@ fn file_system_without_direct_access_is_read_and_reported_once() {
 }
 
 #[test]
+fn system_that_does_not_tell_what_the_page_cache_has_is_reported_once_at_start() {
+    for untold_residency in [false, true] {
+        let files = SimulatedFiles::new(1);
+        files.plan(Plan {
+            untold_residency,
+            ..Plan::default()
+        });
+        let seam: Arc<dyn Files> = Arc::new(files);
+        let store = Store::filled(&seam, Path::new("/store"));
+        store.read_all();
+        let notices = store.notices.lock().unwrap();
+        let told = notices
+            .iter()
+            .filter(|it| matches!(it, Notice::PageByPage { .. }));
+        assert_eq!(told.count(), usize::from(untold_residency));
+    }
+}
+
+#[test]
 fn repeated_direct_read_errors_fence_the_directory() {
     let (store, files) = Store::simulated();
     files.plan(Plan {
