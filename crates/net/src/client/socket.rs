@@ -2,11 +2,11 @@
 
 use crate::tls::TlsStream;
 use rustix::io::Errno;
-use rustix::net::{Shutdown, shutdown};
+use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 /// The connection of a client. What it is was decided when it was accepted, and calls are static.
@@ -89,6 +89,31 @@ impl ClientSocket {
                 [one] => socket.try_write(one),
                 slices => socket.try_write_vectored(slices),
             };
+            match written {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                written => return Poll::Ready(written),
+            }
+        }
+    }
+
+    /// The same, where more follows at once: bytes that do not fill a segment leave with those
+    /// (`MSG_MORE`), after 200 ms in any case. TLS has records of its own.
+    ///
+    /// # Errors
+    ///
+    /// The connection is broken.
+    pub fn poll_write_before_more(
+        &self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let (Self::Clear(socket), [bytes]) = (self, slices) else {
+            return self.poll_write_vectored(cx, slices);
+        };
+        let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
+        loop {
+            ready!(socket.poll_write_ready(cx))?;
+            let written = socket.try_io(Interest::WRITABLE, || Ok(send(socket, bytes, flags)?));
             match written {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 written => return Poll::Ready(written),

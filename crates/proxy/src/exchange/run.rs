@@ -33,6 +33,7 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
     worker.counters().inc(Metric::RequestsInFlight);
     let _in_flight = InFlight(&worker);
     let cluster = exchange.settings.cluster();
+    let is_in_cluster = cluster.is_some();
     let _serving = cluster.map(|cluster| cluster.state().serve());
     let mut plan = std::mem::replace(&mut exchange.plan, Plan::Connect);
     let mut may_ask = true;
@@ -53,7 +54,11 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 serving,
                 refresh,
             } => {
-                let asks = may_ask && refresh.is_none() && needs_read(&exchange, &response);
+                // only nodes of a cluster are asked, and the look costs a call to the kernel
+                let asks = may_ask
+                    && refresh.is_none()
+                    && is_in_cluster
+                    && needs_read(&exchange, &response);
                 if asks && asked_instead(stream, &mut exchange, InMemory::Head).await {
                     break;
                 }

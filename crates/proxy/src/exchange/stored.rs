@@ -27,14 +27,16 @@ pub(crate) async fn ready(
     response: &Arc<StoredResponse>,
 ) -> Result<Ready, ContentReadError> {
     let mut ready = Ready::of(exchange, response, exchange.worker.now().wall);
-    if !ready.piece.is_in_memory() && ready.piece.is_of_all() {
+    let by_file = stream.response.can_send_file();
+    let piece = &mut ready.piece;
+    if !piece.is_in_memory() && piece.is_of_all() && !(by_file && piece.find_in_file()) {
         let load = content_load::run(&exchange.worker, exchange.key, response);
         let loaded = Box::pin(load).await?;
         if let Some(loaded) = loaded {
             ready.piece = StoredPiece::new(&loaded, 0, loaded.body.len());
         }
     }
-    ready.prepare(stream.response.can_send_file()).await?;
+    ready.prepare(by_file).await?;
     Ok(ready)
 }
 

@@ -9,15 +9,21 @@ use std::future::poll_fn;
 use std::io;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 use weir_disk::{ReadError, SendPiece};
 use weir_net::http::ResponseSender;
 use weir_store::{Block, PieceRef, StoredContent, StoredResponse};
 
-/// Pieces handed to the kernel in one call.
-const PIECES_MAX: usize = 16;
+/// Pieces handed to the kernel in one call: as many blocks as 1 MiB of content has.
+const PIECES_MAX: usize = 17;
 
 /// Bytes of a file handed to the kernel in one call: other connections of the worker wait for it.
-const SENDFILE_BYTES_MAX: u64 = 512 * 1024;
+/// As many as from memory, which takes longer.
+const SENDFILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// For so long what was found in the page cache counts as there. The kernel gives up first what was
+/// not used for the longest time; of a client that reads slowly it is asked again.
+const FOUND_TIME: Duration = Duration::from_millis(100);
 
 /// A piece of a stored response's content.
 #[derive(Debug)]
@@ -31,18 +37,27 @@ pub(crate) struct StoredPiece {
     at: u64,
     /// One past the last byte to send.
     end: u64,
+    /// What was found in a file that can be sent, from `at` on.
+    found: Option<FoundInFile>,
     /// What was read from disk, from `at` on.
     read: Option<(Block, usize)>,
     reading: Option<DiskRead>,
     read_error: Option<ContentReadError>,
 }
 
+/// What can be sent from a file, and when it was found there.
+#[derive(Debug)]
+struct FoundInFile {
+    file: SendPiece,
+    at: Instant,
+}
+
 /// How the next bytes are written.
 enum Next {
     /// From memory.
     Memory,
-    /// As a file has them.
-    File(SendPiece),
+    /// As a file has them: what was found there.
+    File,
 }
 
 impl StoredPiece {
@@ -53,6 +68,7 @@ impl StoredPiece {
             released: None,
             at,
             end,
+            found: None,
             read: None,
             reading: None,
             read_error: None,
@@ -113,6 +129,23 @@ impl StoredPiece {
         self.body().is_some_and(StoredContent::is_in_memory)
     }
 
+    /// Whether the next bytes can be sent from a file. What was found is remembered, so that what
+    /// follows asks the kernel no second time.
+    pub(crate) fn find_in_file(&mut self) -> bool {
+        let found = self.found.as_ref();
+        if found.is_some_and(|found| found.at.elapsed() < FOUND_TIME) {
+            return true;
+        }
+        let bytes_max = (self.end - self.at).min(SENDFILE_BYTES_MAX);
+        let file = match self.body().and_then(|body| body.piece_ref_at(self.at)) {
+            Some(PieceRef::Disk(extent)) => extent.sendable(self.at, bytes_max),
+            Some(PieceRef::Memory(_)) | None => None,
+        };
+        let at = Instant::now();
+        self.found = file.map(|file| FoundInFile { file, at });
+        self.found.is_some()
+    }
+
     /// Sends what is queued, then the next bytes of the piece, in one call, and with the last of
     /// them the end of the content; returns how many bytes of the piece were accepted.
     ///
@@ -155,19 +188,36 @@ impl StoredPiece {
             }
         };
         let sent = match next {
-            Next::File(file) => {
-                match ready!(response.poll_send_file(cx, file.fd(), file.offset, file.len))? {
-                    // the file was cut under us
-                    0 => {
-                        self.read_error = Some(ContentReadError::Disk(ReadError::Damaged));
-                        return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
-                    }
-                    sent => sent,
-                }
-            }
+            Next::File => ready!(self.poll_send_found(response, cx))?,
             Next::Memory => ready!(self.poll_send_memory(response, cx))?,
         };
         self.advance(sent);
+        Poll::Ready(Ok(sent))
+    }
+
+    /// Sends what was found in a file.
+    fn poll_send_found(
+        &mut self,
+        response: &mut ResponseSender<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let Some(FoundInFile { file, at }) = self.found.take() else {
+            return Poll::Ready(Ok(0));
+        };
+        let sent = match response.poll_send_file(cx, file.fd(), file.offset, file.len) {
+            Poll::Ready(sent) => sent?,
+            Poll::Pending => {
+                self.found = Some(FoundInFile { file, at });
+                return Poll::Pending;
+            }
+        };
+        if sent == 0 {
+            // the file was cut under us
+            self.read_error = Some(ContentReadError::Disk(ReadError::Damaged));
+            return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+        }
+        let rest = file.after(sent as u64);
+        self.found = rest.map(|file| FoundInFile { file, at });
         Poll::Ready(Ok(sent))
     }
 
@@ -181,18 +231,15 @@ impl StoredPiece {
             return Poll::Ready(Ok(Next::Memory));
         }
         if self.reading.is_none() {
-            let at = self.at;
-            match self.body().and_then(|body| body.piece_ref_at(at)) {
+            match self.body().and_then(|body| body.piece_ref_at(self.at)) {
                 Some(PieceRef::Memory(_)) => return Poll::Ready(Ok(Next::Memory)),
-                Some(PieceRef::Disk(extent)) => {
-                    let most = (self.end - self.at).min(SENDFILE_BYTES_MAX);
-                    if by_file && let Some(file) = extent.sendable(self.at, most) {
-                        return Poll::Ready(Ok(Next::File(file)));
-                    }
-                    self.reading = Some(DiskRead::up_to(extent, self.at, self.end));
-                }
+                Some(PieceRef::Disk(_)) => {}
                 None => return Poll::Ready(Err(ContentReadError::NotThere)),
             }
+            if by_file && self.find_in_file() {
+                return Poll::Ready(Ok(Next::File));
+            }
+            self.begin_read();
         }
         if let Some(reading) = &mut self.reading {
             let block = ready!(reading.poll(cx));
@@ -202,11 +249,25 @@ impl StoredPiece {
         Poll::Ready(Ok(Next::Memory))
     }
 
+    /// Reads what a device has at the next byte.
+    fn begin_read(&mut self) {
+        self.found = None;
+        let body = self.response.as_ref().map(|response| &response.body);
+        if let Some(PieceRef::Disk(extent)) = body.and_then(|body| body.piece_ref_at(self.at)) {
+            self.reading = Some(DiskRead::up_to(extent, self.at, self.end));
+        }
+    }
+
     fn poll_send_memory(
         &self,
         response: &mut ResponseSender<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
+        let first = self.in_memory(self.at);
+        if self.at + first.len() as u64 == self.end {
+            // most content has one block: an array for many costs more than the look
+            return response.poll_send(cx, &[first], Some(&[]));
+        }
         let mut pieces: [&[u8]; PIECES_MAX] = [&[]; PIECES_MAX];
         let mut count = 0;
         let mut at = self.at;

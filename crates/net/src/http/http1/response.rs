@@ -44,6 +44,25 @@ impl Transport for ClientTransport<'_> {
     }
 }
 
+/// The same, where content from a file follows at once.
+struct BeforeFile<'t, 'c>(&'t mut ClientTransport<'c>);
+
+impl Transport for BeforeFile<'_, '_> {
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.0.poll_room(cx)
+    }
+
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(self.0.socket.poll_write_before_more(cx, slices))?;
+        self.0.flow.wrote(written);
+        Poll::Ready(Ok(written))
+    }
+}
+
 impl<'c> Http1Response<'c> {
     pub(crate) fn new(socket: &'c ClientSocket, http11: bool, is_persistent: bool) -> Self {
         let flow = ClientFlow::new(0);
@@ -100,7 +119,8 @@ impl<'c> Http1Response<'c> {
         offset: u64,
         length: u64,
     ) -> Poll<io::Result<usize>> {
-        ready!(self.writer.poll_flush(&mut self.client, cx))?;
+        let mut before_file = BeforeFile(&mut self.client);
+        ready!(self.writer.poll_flush(&mut before_file, cx))?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let socket = self.socket();
         loop {

@@ -5,8 +5,9 @@ use std::io::{self, IoSlice};
 use std::task::{Context, Poll, ready};
 
 /// Pieces of content handed to the kernel in one call; those beyond wait for the next one. `writev`
-/// takes 1024 (IOV_MAX), but a large write keeps other connections waiting.
-const PIECES_MAX: usize = 16;
+/// takes 1024 (IOV_MAX), but a large write keeps other connections waiting. The blocks of 1 MiB of
+/// stored content leave by one call.
+const PIECES_MAX: usize = 17;
 
 /// Pieces of content up to which a short array of slices is used, as most writes have one or two.
 const SHORT_PIECES_MAX: usize = 2;
