@@ -33,10 +33,10 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
     worker.counters().inc(Metric::RequestsInFlight);
     let _in_flight = InFlight(&worker);
     let cluster = exchange.settings.cluster();
-    let is_in_cluster = cluster.is_some();
+    // only a node of a cluster asks others, and the look that precedes it is a call to the kernel
+    let mut may_ask = cluster.is_some();
     let _serving = cluster.map(|cluster| cluster.state().serve());
     let mut plan = std::mem::replace(&mut exchange.plan, Plan::Connect);
-    let mut may_ask = true;
     loop {
         if exchange.is_hooked() {
             exchange.run_hooks().await;
@@ -54,11 +54,7 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 serving,
                 refresh,
             } => {
-                // only nodes of a cluster are asked, and the look costs a call to the kernel
-                let asks = may_ask
-                    && refresh.is_none()
-                    && is_in_cluster
-                    && needs_read(&exchange, &response);
+                let asks = may_ask && refresh.is_none() && needs_read(&exchange, &response);
                 if asks && asked_instead(stream, &mut exchange, InMemory::Head).await {
                     break;
                 }
