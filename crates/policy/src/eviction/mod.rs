@@ -95,9 +95,9 @@ pub trait Eviction: fmt::Debug + Send + Sync {
         let _ = capacity_bytes;
     }
 
-    /// A response of `size_bytes` under `key` that is not resident was requested: whether its last request is
-    /// recent enough to keep it. If not, it is remembered as if it had been evicted. An algorithm
-    /// without a memory of evicted keys keeps all.
+    /// A response of `size_bytes` under `key` that is not resident was requested: whether its last
+    /// request is recent enough to keep it. If not, it is remembered as if it had been evicted. An
+    /// algorithm without a memory of evicted keys keeps all.
     fn would_keep(&mut self, key: Digest, size_bytes: u64) -> bool {
         let _ = (key, size_bytes);
         true

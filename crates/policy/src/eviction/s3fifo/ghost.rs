@@ -28,8 +28,8 @@ pub(super) struct Ghost {
 }
 
 impl Ghost {
-    /// Remembers `key`, of `units`, as the last evicted, and of the former ones so many that all are
-    /// of `limit_units` at most; none that is larger than that.
+    /// Remembers `key`, of `units`, as the last evicted, and of the former ones so many that all
+    /// are of `limit_units` at most; none that is larger than that.
     ///
     /// As many are remembered as was reserved for, however small they are.
     pub(super) fn push(&mut self, key: u64, units: u32, limit_units: u64) {
