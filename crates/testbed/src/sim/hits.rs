@@ -139,14 +139,14 @@ fn ours(weir: &str, trace: &Path, policy: &str, capacity_bytes: u64) -> Result<H
 }
 
 /// The version of the package; `None` where it is not installed.
-fn version(python: &str) -> Option<String> {
+pub(super) fn version(python: &str) -> Option<String> {
     let ask = "import importlib.metadata as m, libcachesim; print(m.version('libcachesim'))";
     let version = output(Command::new(python).args(["-c", ask])).ok()?;
     Some(version.trim().to_owned())
 }
 
 /// The same by libCacheSim.
-fn theirs(
+pub(super) fn theirs(
     python: &str,
     trace: &Path,
     policy: &str,

@@ -10,6 +10,7 @@
 
 mod files;
 mod hits;
+mod logs;
 mod packets;
 pub(crate) mod scale;
 mod table;
@@ -19,9 +20,10 @@ use crate::record::benchmark;
 use clap::{Args, value_parser};
 use files::{MadeTrace, StreamedTrace};
 use hits::Hits;
+use logs::LogHits;
 use packets::{Memory, Packets};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use xtask::failure::Failure;
 use xtask::program;
 use xtask::workplace::Workplace;
@@ -29,13 +31,16 @@ use xtask::workplace::Workplace;
 type Record = crate::record::Record<Figures>;
 
 /// The parts that there are.
-const PARTS: [&str; 5] = ["hits", "made", "packets", "memory", "streamed"];
+const PARTS: [&str; 6] = ["hits", "logs", "made", "packets", "memory", "streamed"];
+
+/// Those that are measured if none is named: the others need more than there is everywhere.
+const DEFAULT_PARTS: [&str; 5] = ["hits", "made", "packets", "memory", "streamed"];
 
 /// What to measure; kept in the record.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Options {
     /// What is measured, comma separated; a record that is there keeps its other parts
-    #[arg(long, value_delimiter = ',', value_parser = PARTS, default_values_t = PARTS.map(str::to_owned))]
+    #[arg(long, value_delimiter = ',', value_parser = PARTS, default_values_t = DEFAULT_PARTS.map(str::to_owned))]
     parts: Vec<String>,
     /// Requests drawn for the trace
     #[arg(long, default_value_t = 10_000_000, value_parser = value_parser!(u64).range(1000..=REQUESTS_MAX))]
@@ -61,6 +66,10 @@ pub(crate) struct Options {
     /// Requests of the long trace, of half as many keys as the other
     #[arg(long, default_value_t = 100_000_000, value_parser = value_parser!(u64).range(1000..=REQUESTS_MAX))]
     streamed: u64,
+    /// Folder of the public logs of `cargo xtask oracles`, for the part `logs`
+    #[arg(long)]
+    #[serde(skip)]
+    data: Option<PathBuf>,
     /// A Python that may have the package `libcachesim`
     #[arg(long, default_value = "python3")]
     python: String,
@@ -85,6 +94,9 @@ impl Options {
 pub(crate) struct Figures {
     /// Hits alone, beside the other.
     hits: Option<Hits>,
+    /// Hit ratios on public logs, beside the other.
+    #[serde(default)]
+    logs: Vec<LogHits>,
     /// Packets and connections on a trace of 1997: each scenario of each round.
     packets: Vec<Packets>,
     /// The proxy alone, for more and more requests of the same keys.
@@ -105,10 +117,19 @@ impl Benchmark for Figures {
         let options = record.settings.clone();
         resume(record, file)?;
         let weir = program::build(&["-p", "weir-cli", "--bin", "weir"], "weir")?;
-        let speed = program::build(&["-p", "weir-sim", "--example", "sim_speed"], "sim_speed")?;
+        let needs_speed = options.has("packets") || options.has("memory");
+        let speed = if needs_speed {
+            program::build(&["-p", "weir-sim", "--example", "sim_speed"], "sim_speed")?
+        } else {
+            String::new()
+        };
         let place = Workplace::make("sim-bench")?;
         if options.has("hits") {
             record.figures.hits = Some(hits::measure(&options, &weir, place.path())?);
+            record.write(file)?;
+        }
+        if options.has("logs") {
+            record.figures.logs = logs::measure(&options, &weir, place.path())?;
             record.write(file)?;
         }
         if options.has("made") || options.has("packets") {
