@@ -10,7 +10,6 @@ mod failures;
 mod ignored;
 mod outcome;
 
-use crate::testbed;
 use crate::tidy;
 use failures::Failures;
 use outcome::TestCount;
@@ -26,14 +25,13 @@ use xtask::{filters, need, program, root};
 /// certificates and speaks TLS, an ICAP server and an ICAP client, a front end, what lists the
 /// members of a cluster, what reads metrics, the list of files for `tidy`, file systems that are
 /// full, broken or frozen, networks and mounts of the test's own, what sets a program's clock, what
-/// counts instructions, what runs the programs of `docs/`, terminals, package managers, and what
-/// reads man pages and completions.
-const PROGRAMS: [&str; 33] = [
+/// runs the programs of `docs/`, terminals, package managers, and what reads man pages and
+/// completions.
+const PROGRAMS: [&str; 32] = [
     "nginx",
     "curl",
     "nghttp",
     "chromium",
-    "valgrind",
     "openssl",
     "c-icap",
     "squid",
@@ -70,12 +68,11 @@ type Remark = Result<String, Failure>;
 /// Name and work.
 type Step = (&'static str, fn() -> Remark);
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 7] = [
     ("fmt", fmt),
     ("tidy", house_rules),
     ("clippy", clippy),
     ("test", test),
-    ("count", count),
     ("dist", dist),
     ("doc", doc),
     ("fuzz build", fuzz_build),
@@ -200,13 +197,6 @@ fn clippy() -> Remark {
     command.args(["clippy", "--workspace", "--all-targets", "--locked"]);
     command.args(["--features", "weir-cli/wasm"]);
     finish("cargo clippy", command.args(["--", "-D", "warnings"]))
-}
-
-/// What a request costs the program that the tests use, in instructions, system calls and
-/// allocations: no more than the newest record has, and 2 per cent.
-fn count() -> Remark {
-    let arguments = ["count", "--check"];
-    testbed::run(&arguments.map(str::to_owned)).map(|()| String::new())
 }
 
 /// Archives of the program that the tests use: they are made, compared, installed and run.
