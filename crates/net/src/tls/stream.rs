@@ -1,7 +1,7 @@
 //! A connection under TLS: content in and out of a socket.
 
 use super::record_layer::{RecordLayer, Side};
-use super::scratch::{READ_BYTES_MAX, Scratch, WRITE_BYTES_MAX, with_scratch};
+use super::scratch::{Fragments, READ_BYTES_MAX, Scratch, with_scratch};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use rustls::server::UnbufferedServerConnection;
@@ -316,12 +316,17 @@ impl<S: Side> TlsStream<S> {
     fn send(&self, scratch: &mut Scratch, content: &[IoSlice<'_>]) -> io::Result<()> {
         let mut layer = self.layer.borrow_mut();
         let Scratch { input, output } = scratch;
-        let content = match content {
-            [one] => &one[..one.len().min(WRITE_BYTES_MAX)],
-            pieces => gather(pieces, &mut input[..WRITE_BYTES_MAX]),
-        };
-        let length = layer.encrypt(content, output)?;
-        self.encrypted.set(content.len());
+        let mut fragments = Fragments::of(content);
+        let (mut encrypted, mut length) = (0, 0);
+        loop {
+            let fragment = fragments.next(input);
+            if fragment.is_empty() {
+                break;
+            }
+            length += layer.encrypt(fragment, &mut output[length..])?;
+            encrypted += fragment.len();
+        }
+        self.encrypted.set(encrypted);
         let records = &output[..length];
         // records of the protocol, if there are any, go first
         let sent = match layer.records().is_empty() {
@@ -468,15 +473,4 @@ pub(super) enum HandshakeStop {
 /// number.
 fn is_http(received: &[u8]) -> bool {
     received.first().is_some_and(u8::is_ascii_uppercase)
-}
-
-/// Puts the pieces side by side, as far as there is room.
-fn gather<'s>(pieces: &[IoSlice<'_>], room: &'s mut [u8]) -> &'s [u8] {
-    let mut filled = 0;
-    for piece in pieces {
-        let length = piece.len().min(room.len() - filled);
-        room[filled..filled + length].copy_from_slice(&piece[..length]);
-        filled += length;
-    }
-    &room[..filled]
 }
