@@ -3,10 +3,15 @@
 //! A piece is a block that readers share without a copy, or an extent that they read from disk.
 //! Content that is whole and fits one block is that block and nothing else; only what has several
 //! pieces has a list of them, searched by halves. Blocks of one size do not fragment the heap
-//! however sizes mix.
+//! however sizes mix. Whole content that is requested again moves to a file in memory, where it is
+//! in one piece ([`MemoryFile`](file::MemoryFile)).
 
+pub(crate) mod file;
+
+use self::file::{FREE_RANGE_BYTES, FileRange};
 use crate::charge::{COUNTS_BYTES, allocated_bytes, block_bytes};
 use crate::piece_memory::{PIECE_MEMORY_BYTES, PieceMemory};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use weir_disk::Extent;
 use weir_policy::catalog::UNPINNED_CONTENT_BYTES_MAX;
@@ -134,7 +139,33 @@ enum Pieces {
         /// If much of it is in memory. Behind the list, so that it is dropped after it.
         memory: Option<Arc<PieceMemory>>,
     },
+    /// All of it in a file in memory.
+    File(FileContent),
 }
+
+/// Content in a file in memory, whole.
+#[derive(Clone, Debug)]
+struct FileContent {
+    range: Arc<FileRange>,
+    /// If it is much. Behind the range, so that it is dropped after it.
+    memory: Option<Arc<PieceMemory>>,
+}
+
+/// Bytes of content in a file in memory, which `sendfile` can send: they do not change while the
+/// content is held, nor for a socket that has them.
+#[derive(Clone, Copy, Debug)]
+pub struct FilePart<'a> {
+    /// The file.
+    pub fd: BorrowedFd<'a>,
+    /// Where in the file they begin, bytes.
+    pub offset: u64,
+    /// How many there are.
+    pub len: u64,
+}
+
+/// Keeps content in memory, and in the account of the store, while a socket may have its pages.
+#[derive(Debug)]
+pub struct HeldContent(#[expect(dead_code, reason = "is dropped")] FileContent);
 
 impl Default for StoredContent {
     /// Whole, and empty.
@@ -196,6 +227,58 @@ impl StoredContent {
             is_length_known: complete_length.is_some(),
             is_whole: complete_length == Some(present),
             is_in_memory,
+        }
+    }
+
+    /// The same content, which is whole, in a file in memory that has its bytes in `range`.
+    pub(crate) fn in_file(&self, range: FileRange) -> Self {
+        let counts = self.len > UNPINNED_CONTENT_BYTES_MAX;
+        let bytes = range_bytes(range.charged_bytes());
+        let memory = counts.then(|| Arc::new(PieceMemory::new(bytes + PIECE_MEMORY_BYTES)));
+        let range = Arc::new(range);
+        Self {
+            pieces: Pieces::File(FileContent { range, memory }),
+            ..*self
+        }
+    }
+
+    /// The same content in blocks, if it is in a file in memory: it is copied.
+    pub(crate) fn in_blocks(&self) -> Self {
+        match &self.pieces {
+            Pieces::One(_) | Pieces::Many { .. } => self.clone(),
+            Pieces::File(content) => {
+                Self::from(content.range.bytes()).with_undelivered(self.undelivered_bytes)
+            }
+        }
+    }
+
+    /// Whether it is in a file in memory.
+    #[must_use]
+    pub fn is_in_file(&self) -> bool {
+        matches!(self.pieces, Pieces::File(_))
+    }
+
+    /// What there is from `offset` on, to its end, in a file in memory.
+    #[must_use]
+    pub fn file_part_at(&self, offset: u64) -> Option<FilePart<'_>> {
+        let Pieces::File(FileContent { range, .. }) = &self.pieces else {
+            return None;
+        };
+        let len = self.len.checked_sub(offset).filter(|left| *left > 0)?;
+        Some(FilePart {
+            fd: range.fd(),
+            offset: range.offset() + offset,
+            len,
+        })
+    }
+
+    /// Keeps what it has in a file in memory, if there is such: to be dropped when no socket has it
+    /// any more.
+    #[must_use]
+    pub fn hold(&self) -> Option<HeldContent> {
+        match &self.pieces {
+            Pieces::One(_) | Pieces::Many { .. } => None,
+            Pieces::File(content) => Some(HeldContent(content.clone())),
         }
     }
 
@@ -278,10 +361,24 @@ impl StoredContent {
         self.pieces().iter().filter_map(Piece::extent)
     }
 
-    /// What of it is in memory, in order, each block with its offset.
-    pub fn blocks(&self) -> impl Iterator<Item = (u64, &Block)> {
-        let pieces = self.pieces().iter();
-        pieces.filter_map(|piece| Some((piece.from, piece.block()?)))
+    /// What of it is in memory, in order, in blocks, each with its offset. What is in a file is
+    /// copied.
+    #[must_use]
+    pub fn to_blocks(&self) -> Vec<(u64, Block)> {
+        let in_blocks = self.in_blocks();
+        let pieces = in_blocks.pieces().iter();
+        let blocks = pieces.filter_map(|piece| Some((piece.from, Arc::clone(piece.block()?))));
+        blocks.collect()
+    }
+
+    /// How many of its bytes are in memory.
+    #[must_use]
+    pub fn bytes_in_memory(&self) -> u64 {
+        if self.is_in_memory {
+            return self.present_bytes();
+        }
+        let in_memory = self.pieces().iter().filter(|piece| piece.block().is_some());
+        in_memory.map(Piece::len).sum()
     }
 
     /// The bytes from `offset` to the end of the piece that holds it; empty where nothing is in
@@ -297,6 +394,10 @@ impl StoredContent {
     /// What there is from `offset` to the end of the piece that holds it.
     #[must_use]
     pub fn piece_ref_at(&self, offset: u64) -> Option<PieceRef<'_>> {
+        if let Pieces::File(content) = &self.pieces {
+            let rest = content.range.bytes().get(usize::try_from(offset).ok()?..);
+            return rest.filter(|it| !it.is_empty()).map(PieceRef::Memory);
+        }
         let (piece, place) = self.piece_at(offset)?;
         Some(match &piece.content {
             PieceBytes::Memory(block) => PieceRef::Memory(&block[place..]),
@@ -304,7 +405,7 @@ impl StoredContent {
         })
     }
 
-    /// The piece that holds `offset`, and where in it.
+    /// The piece that holds `offset`, and where in it; content in a file has none.
     pub(crate) fn piece_at(&self, offset: u64) -> Option<(&Piece, usize)> {
         let piece = match &self.pieces {
             Pieces::One(piece) => piece,
@@ -312,15 +413,17 @@ impl StoredContent {
                 let after = pieces.partition_point(|piece| piece.from <= offset);
                 pieces.get(after.checked_sub(1)?)?
             }
+            Pieces::File(_) => return None,
         };
         Some((piece, piece.place_of(offset)?))
     }
 
-    /// Its pieces, in order.
+    /// Its pieces, in order; content in a file has none.
     pub(crate) fn pieces(&self) -> &[Piece] {
         match &self.pieces {
             Pieces::One(piece) => std::slice::from_ref(piece),
             Pieces::Many { list, .. } => list,
+            Pieces::File(_) => &[],
         }
     }
 
@@ -328,6 +431,12 @@ impl StoredContent {
     #[must_use]
     pub fn present(&self) -> ByteSpans {
         let mut present = ByteSpans::new();
+        if self.is_in_file() {
+            present.insert(ByteSpan {
+                from: 0,
+                to: self.len,
+            });
+        }
         for piece in self.pieces() {
             present.insert(piece.span());
         }
@@ -337,6 +446,9 @@ impl StoredContent {
     /// How many bytes are present.
     #[must_use]
     pub fn present_bytes(&self) -> u64 {
+        if self.is_whole {
+            return self.len;
+        }
         self.pieces().iter().map(Piece::len).sum()
     }
 
@@ -375,6 +487,10 @@ impl StoredContent {
                 let pieces = list.iter().map(Piece::held_bytes);
                 pieces.sum::<usize>() + shared_list_bytes(list.len())
             }
+            Pieces::File(FileContent { range, memory }) => match memory {
+                Some(memory) => memory.bytes,
+                None => range_bytes(range.charged_bytes()),
+            },
         }
     }
 
@@ -382,7 +498,9 @@ impl StoredContent {
     pub(crate) fn memory(&self) -> Option<&Arc<PieceMemory>> {
         match &self.pieces {
             Pieces::One(_) => None,
-            Pieces::Many { memory, .. } => memory.as_ref(),
+            Pieces::Many { memory, .. } | Pieces::File(FileContent { memory, .. }) => {
+                memory.as_ref()
+            }
         }
     }
 
@@ -406,6 +524,13 @@ fn has_piece_memory(pieces: &[Piece]) -> bool {
 fn bytes_of(pieces: &[Piece]) -> usize {
     let held: usize = pieces.iter().map(Piece::held_bytes).sum();
     held + shared_list_bytes(pieces.len()) + PIECE_MEMORY_BYTES
+}
+
+/// Bytes of memory of a range of a file in memory that takes `file_bytes` of it.
+pub(crate) fn range_bytes(file_bytes: u64) -> usize {
+    let in_file = usize::try_from(file_bytes).unwrap_or(usize::MAX);
+    let handle = allocated_bytes(COUNTS_BYTES + size_of::<FileRange>());
+    in_file.saturating_add(handle + FREE_RANGE_BYTES)
 }
 
 /// Bytes of memory a shared list of `pieces` pieces holds.

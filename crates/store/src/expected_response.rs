@@ -428,15 +428,12 @@ impl ExpectedResponse {
             return Err(Refused::TooLarge);
         }
         if disk_writer.is_none() && body.is_in_memory() && present <= disk.append_bytes_max() {
-            let block = |(from, block)| BodyBlock {
-                from,
-                bytes: Arc::clone(block),
-            };
+            let block = |(from, bytes)| BodyBlock { from, bytes };
             return disk.append(NewRecord {
                 key,
                 ticket: *ticket,
                 meta,
-                body: body.blocks().map(block).collect(),
+                body: body.to_blocks().into_iter().map(block).collect(),
             });
         }
         let disk_writer = match disk_writer {
@@ -449,7 +446,7 @@ impl ExpectedResponse {
             }
         };
         let pending = disk_writer.commit(meta)?;
-        if body.blocks().next().is_some() {
+        if body.bytes_in_memory() > 0 {
             let write_behind = &self.store.write_behind;
             write_behind.push(self.primary, response, pending);
         }

@@ -10,6 +10,9 @@
 //! memory from then on; of large content the memory tier keeps the head, and where it is on disk,
 //! and loads what is requested often ([`ContentLoad`]).
 //!
+//! Content of some size that is requested again moves to a file in memory
+//! ([`MemoryStore::move_to_file`]), from where the kernel sends it without a copy.
+//!
 //! A response that is arriving is a [`InFlightContent`]: filled at several places at once, read by
 //! others meanwhile. Its room is a [`Reservation`]: pinned, so never taken for others, and
 //! therefore limited in all ([`IN_FLIGHT_PERCENT_MAX`]).
@@ -37,7 +40,7 @@ mod stored;
 
 pub use charge::allocated_bytes;
 pub use charged_memory::ChargedMemory;
-pub use content::{BLOCK_BYTES, Block, PieceRef, StoredContent};
+pub use content::{BLOCK_BYTES, Block, FilePart, HeldContent, PieceRef, StoredContent};
 pub use disk_lookup::{DiskLookup, DiskLookupResult, DiskVariants, Unusable};
 pub use expected_response::ExpectedResponse;
 pub use in_flight::builder::ContentBuilder;

@@ -57,7 +57,7 @@ impl MemoryStore {
         response: &Arc<StoredResponse>,
     ) -> Result<ContentLoad, NotLoaded> {
         let body = &response.body;
-        let is_on_disk = body.is_whole() && body.blocks().next().is_none();
+        let is_on_disk = body.is_whole() && body.bytes_in_memory() == 0;
         if !is_on_disk || !may_load(0, body.len()) || !body.needs_read() {
             return Err(NotLoaded::NotWanted);
         }
@@ -149,7 +149,7 @@ impl Shard {
 
     /// Puts `loaded` into the place of `former`, unless that has left, or may have been purged.
     /// Whether it is stored.
-    fn end_load(
+    pub(crate) fn end_load(
         &mut self,
         id: InFlightId,
         former: &Arc<StoredResponse>,

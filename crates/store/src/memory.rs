@@ -1,5 +1,8 @@
 //! The memory tier: shards by digest, one budget; and the disk tier behind it, if there is one.
 
+mod moving;
+
+use crate::content::file::MemoryFile;
 use crate::expected_response::ExpectedResponse;
 use crate::in_flight::write_behind::WriteBehind;
 use crate::record::{Line, variant_key};
@@ -23,7 +26,8 @@ const SHARD_BYTES_MIN: u64 = 64 * 1024 * 1024;
 
 /// Stored responses in memory, shared by all workers.
 ///
-/// The budget covers all that the store holds on the heap, as an allocator rounds it: heads, entity
+/// The budget covers all that the store holds on the heap, as an allocator rounds it, and in a file
+/// in memory ([`MemoryStore::open_file`]), by pages: heads, entity
 /// tags, content, rules of Vary, the tables of index and catalog with their slack; responses that
 /// are arriving, with what is set aside for them; content of more than one block that was purged or
 /// replaced, until its last reader drops it. While such content is read it is not evicted: that
@@ -50,6 +54,8 @@ pub struct MemoryStore {
     validated_until: AtomicI64,
     /// Bytes of content that are being read from disk to be in memory.
     pub(crate) loading_bytes: AtomicU64,
+    /// Where content is that is sent without a copy, if the system has given one.
+    pub(crate) file: Option<Arc<MemoryFile>>,
 }
 
 /// What the memory tier holds.
@@ -66,6 +72,8 @@ pub struct MemoryUse {
     pub in_flight_bytes: u64,
     /// Bytes of `used_bytes` of responses that were evicted or refused, and are still read.
     pub lingering_bytes: u64,
+    /// Bytes of `used_bytes` of content in a file in memory, which is sent without a copy.
+    pub file_bytes: u64,
     /// Responses that left to make room, since start.
     pub evictions: u64,
 }
@@ -99,7 +107,16 @@ impl MemoryStore {
             validated_ticket: AtomicU64::new(0),
             validated_until: AtomicI64::new(i64::MIN),
             loading_bytes: AtomicU64::new(0),
+            file: None,
         }
+    }
+
+    /// Its budget, bytes.
+    pub(crate) fn budget_bytes(&self) -> u64 {
+        let shards = self.shards.iter();
+        shards
+            .map(|shard| lock(shard).catalog().budget_bytes())
+            .sum()
     }
 
     /// What is read from disk is validated at each use if its ticket has at most this number, or if
@@ -415,7 +432,10 @@ impl MemoryStore {
     /// What is held now.
     #[must_use]
     pub fn memory_use(&self) -> MemoryUse {
-        let mut sum = MemoryUse::default();
+        let mut sum = MemoryUse {
+            file_bytes: self.file.as_ref().map_or(0, |file| file.used_bytes()),
+            ..MemoryUse::default()
+        };
         for shard in &self.shards {
             let shard = lock(shard);
             sum.used_bytes += shard.used_bytes();

@@ -74,7 +74,7 @@ struct InFlightEntry {
     held: u64,
     /// It validates or completes a stored response of its target, and is of no use without that.
     rests_on_stored: bool,
-    /// It is the content of a stored response of its target, which is read from disk.
+    /// It is the content of a stored response of its target, which is read from disk or moved.
     is_load: bool,
     /// What was forgotten of its target meanwhile.
     forgotten: Forgotten,
@@ -295,7 +295,7 @@ impl Shard {
         Ok(id)
     }
 
-    /// The content of `stored`, which is stored, will be read from disk.
+    /// The content of `stored`, which is stored, will be read from disk or moved.
     pub(crate) fn expect_load(
         &mut self,
         primary: Digest,
@@ -308,7 +308,7 @@ impl Shard {
         Ok(id)
     }
 
-    /// Whether content of a response of `primary` is being read from disk into memory.
+    /// Whether content of a response of `primary` is being read from disk into memory, or moved.
     pub(crate) fn is_loading(&self, primary: Digest) -> bool {
         let id = |number| InFlightId { primary, number };
         let mut of_target = self.in_flight.range(id(0)..=id(u64::MAX));

@@ -1,5 +1,5 @@
 //! The byte budget is really kept: every byte the store has on the heap is counted by the allocator
-//! of this binary.
+//! of this binary, and those in a file in memory by their pages.
 //!
 //! The counted bytes are rounded as `allocated_bytes` says, as an allocator with size classes
 //! would. The store is churned several times over by responses of mixed sizes, several of them in
@@ -30,7 +30,9 @@ static ALLOCATOR: Counting = Counting;
 const BUDGET: u64 = 16 << 20;
 
 fn store(budget: u64, kind: EvictionKind) -> Arc<MemoryStore> {
-    Arc::new(MemoryStore::new(budget, kind, 1, budget, Secret([7; 16])))
+    let mut store = MemoryStore::new(budget, kind, 1, budget, Secret([7; 16]));
+    store.open_file().expect("a file in memory");
+    Arc::new(store)
 }
 
 fn live_since(baseline: i64) -> u64 {
@@ -70,7 +72,7 @@ fn check_turns(
     let (mut passed, mut sum, mut count) = (0, 0, 0);
     while passed < turns * BUDGET {
         passed += traffic.step(store, mix);
-        let live = live_since(baseline);
+        let live = live_since(baseline) + store.memory_use().file_bytes;
         assert!(
             live <= BUDGET,
             "{mix:?}: {live} of {BUDGET} bytes after {passed}; {:?}, {} in flight",

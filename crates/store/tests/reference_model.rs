@@ -23,6 +23,7 @@ use weir_policy::eviction::EvictionKind;
 
 #[test]
 fn lookups_match_the_reference_model_when_nothing_is_evicted() {
+    let mut moved = 0;
     for kind in EvictionKind::ALL {
         for seed in 0..25 {
             let _shown = Shown(format!("{kind} seed {seed}"));
@@ -32,15 +33,17 @@ fn lookups_match_the_reference_model_when_nothing_is_evicted() {
                 comparison.step(&mut random);
             }
             assert_eq!(comparison.store.memory_use().evictions, 0);
+            moved += comparison.moved;
             comparison.end();
         }
     }
+    assert!(moved > 20, "{moved} moved");
 }
 
 #[test]
 fn invariants_hold_under_eviction_and_budget_changes() {
     for kind in EvictionKind::ALL {
-        let mut evictions = 0;
+        let (mut evictions, mut moved) = (0, 0);
         for seed in 0..25 {
             let _shown = Shown(format!("{kind} seed {seed}"));
             let mut random = Random::new(seed);
@@ -54,8 +57,10 @@ fn invariants_hold_under_eviction_and_budget_changes() {
                 }
             }
             evictions += comparison.store.memory_use().evictions;
+            moved += comparison.moved;
             comparison.end();
         }
         assert!(evictions > 1000, "{kind}: {evictions}");
+        assert!(moved > 0, "{kind}: nothing moved");
     }
 }

@@ -75,8 +75,8 @@ pub struct InFlightContent {
 
 impl InFlightContent {
     /// Nothing yet of content of `complete_length` bytes, if that is known; or what is `inherited`,
-    /// which is shared and not copied. A body of another complete length, or with bytes beyond it,
-    /// is not of the same representation, and not inherited.
+    /// which is shared and not copied unless it is in a file. A body of another complete length, or
+    /// with bytes beyond it, is not of the same representation, and not inherited.
     #[must_use]
     pub fn new(complete_length: Option<u64>, inherited: Option<&StoredContent>) -> Self {
         let fits = |body: &&StoredContent| match (complete_length, body.complete_length()) {
@@ -84,17 +84,18 @@ impl InFlightContent {
             (Some(length), None) => body.pieces().last().is_none_or(|last| last.to() <= length),
             (None, _) => true,
         };
-        let Some(body) = inherited.filter(fits) else {
+        let inherited = inherited.map(StoredContent::in_blocks);
+        let Some(body) = inherited.filter(|body| fits(&body)) else {
             return Self {
                 complete_length,
                 ..Self::default()
             };
         };
         Self {
-            base: body.clone(),
             base_bytes: body.charged_bytes(),
             present_bytes: body.present_bytes(),
             complete_length: complete_length.or(body.complete_length()),
+            base: body,
             ..Self::default()
         }
     }

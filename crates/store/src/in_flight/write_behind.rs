@@ -38,6 +38,13 @@ impl WriteBehind {
         });
     }
 
+    /// Whether `response` is one of them.
+    pub(crate) fn has(&self, response: &Arc<StoredResponse>) -> bool {
+        let entries = lock(&self.0);
+        let mut responses = entries.iter().map(|entry| entry.response.as_ptr());
+        responses.any(|it| std::ptr::eq(it, Arc::as_ptr(response)))
+    }
+
     /// Gives back the memory of those that are written.
     pub(crate) fn settle(&self, store: &MemoryStore) {
         let written: Vec<(Entry, Vec<Extent>)> = {

@@ -135,6 +135,8 @@ impl Traffic {
             let head = filled(300 + random.length(600));
             let fresh = response(head, old.entity_tag.clone(), old.body.clone());
             store.replace(primary, old, Arc::new(fresh));
+        } else if random.one_in(3) {
+            let _ = store.move_to_file(primary, &found);
         } else if random.one_in(50) {
             store.drop_one(primary, &found);
         } else if random.one_in(100) {

@@ -17,9 +17,7 @@ fn blocks_that_are_read_count_until_the_last_reader_lets_go() {
     let stored = tiers.put(1, 10, LENGTH);
     files.resume();
     tiers.settle();
-    let blocks = stored.body.blocks();
-    let in_memory: u64 = blocks.map(|(_, block)| block.len() as u64).sum();
-    assert_eq!(in_memory, LENGTH);
+    assert_eq!(stored.body.bytes_in_memory(), LENGTH);
     let used = tiers.store.memory_use();
     assert!(used.lingering_bytes >= LENGTH, "{used:?}");
     assert!(used.used_bytes >= used.lingering_bytes, "{used:?}");

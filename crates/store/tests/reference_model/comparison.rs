@@ -27,11 +27,14 @@ pub(crate) struct Comparison {
     /// Found at some time; perhaps no longer stored.
     seen: Vec<(u64, u64, Arc<StoredResponse>)>,
     last_id: u64,
+    /// How often content moved to the file.
+    pub(crate) moved: u64,
 }
 
 impl Comparison {
     pub(crate) fn new(budget: u64, kind: EvictionKind, exact: bool) -> Self {
-        let store = MemoryStore::new(budget, kind, 1, budget, Secret([7; 16]));
+        let mut store = MemoryStore::new(budget, kind, 1, budget, Secret([7; 16]));
+        store.open_file().expect("a file in memory");
         Self {
             store: Arc::new(store),
             reference: Reference::new(exact),
@@ -41,6 +44,7 @@ impl Comparison {
             present: BTreeMap::new(),
             seen: Vec::new(),
             last_id: 0,
+            moved: 0,
         }
     }
 
@@ -86,7 +90,12 @@ impl Comparison {
         self.check();
         assert_eq!(self.store.memory_use().entries, 0);
         self.store.set_budget(0);
-        assert_eq!(self.store.memory_use().used_bytes, 0, "bytes are lost");
+        let memory = self.store.memory_use();
+        assert_eq!(
+            (memory.used_bytes, memory.file_bytes),
+            (0, 0),
+            "bytes are lost"
+        );
     }
 
     fn check(&self) {
@@ -200,6 +209,7 @@ impl Comparison {
                 let id = check_response(&found);
                 let present = found.body.present();
                 assert_eq!(Some(&present), self.present.get(&id), "present of {id}");
+                let found = self.move_to_file(key, id, found);
                 self.seen.push((key, id, found));
                 Ok(id)
             }
@@ -214,6 +224,28 @@ impl Comparison {
                 "{id} is outdated or was never whole"
             );
         }
+    }
+
+    /// Has every other response that can be moved to a file in memory moved there.
+    fn move_to_file(
+        &mut self,
+        key: u64,
+        id: u64,
+        found: Arc<StoredResponse>,
+    ) -> Arc<StoredResponse> {
+        let moved = match id % 2 {
+            0 => self.store.move_to_file(digest(key), &found),
+            _ => None,
+        };
+        let Some(moved) = moved else {
+            return found;
+        };
+        assert!(moved.body.is_in_file());
+        assert_eq!(check_response(&moved), id);
+        // what was seen before is no longer the one stored
+        self.seen.retain(|seen| seen.1 != id);
+        self.moved += 1;
+        moved
     }
 
     fn seen(&mut self, random: &mut Random) -> Option<(u64, u64, Arc<StoredResponse>)> {
