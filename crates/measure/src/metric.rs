@@ -219,6 +219,8 @@ table! {
     StoreUsedBytes, Gauge, "weir_store_used_bytes", "bytes";
     /// Bytes of them of responses that were evicted or refused, and are still being sent.
     StoreLingeringBytes, Gauge, "weir_store_lingering_bytes", "bytes";
+    /// Bytes of them of content in a file in memory, which is sent without a copy.
+    StoreFileBytes, Gauge, "weir_store_file_bytes", "bytes";
     /// Bytes the store may use.
     StoreBudgetBytes, Gauge, "weir_store_budget_bytes", "bytes";
     /// Stored responses.

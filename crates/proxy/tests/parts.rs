@@ -28,6 +28,8 @@ mod ranges;
 mod refresh;
 #[path = "parts/scenarios.rs"]
 mod scenarios;
+#[path = "parts/sent_from_memory.rs"]
+mod sent_from_memory;
 #[path = "parts/setup.rs"]
 mod setup;
 #[path = "parts/slow_clients.rs"]

@@ -8,6 +8,7 @@
 mod client_flow;
 mod first_window;
 mod next_hop_flow;
+mod send_queue;
 mod send_rate;
 pub(crate) mod socket;
 mod tcp_info;
@@ -15,6 +16,7 @@ mod tcp_info;
 pub use client_flow::ClientFlow;
 pub use first_window::{LOOK_MS, first_window};
 pub use next_hop_flow::{NextHopFlow, after_connect, before_connect};
+pub use send_queue::SendQueue;
 pub(crate) use send_rate::Pacing;
 pub use send_rate::SendRate;
 pub use tcp_info::{tcp_info, unacknowledged_bytes};

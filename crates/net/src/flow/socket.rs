@@ -6,7 +6,7 @@
 
 use std::io;
 use std::mem::size_of;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 /// An option of a socket: its level and name, see socket(7) and tcp(7).
 #[derive(Clone, Copy, Debug)]
@@ -133,6 +133,14 @@ pub(crate) fn set_option(
 /// # Errors
 /// The socket is none, or it listens.
 pub(crate) fn bytes_out(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    bytes_out_of(socket.as_raw_fd())
+}
+
+/// The same of the socket with this number.
+///
+/// # Errors
+/// As [`bytes_out`].
+pub(super) fn bytes_out_of(socket: RawFd) -> io::Result<u32> {
     bytes_by(socket, libc::TIOCOUTQ)
 }
 
@@ -141,16 +149,16 @@ pub(crate) fn bytes_out(socket: BorrowedFd<'_>) -> io::Result<u32> {
 /// # Errors
 /// As [`bytes_out`].
 pub(crate) fn bytes_unsent(socket: BorrowedFd<'_>) -> io::Result<u32> {
-    bytes_by(socket, SIOCOUTQNSD)
+    bytes_by(socket.as_raw_fd(), SIOCOUTQNSD)
 }
 
 /// One of the two requests above.
-fn bytes_by(socket: BorrowedFd<'_>, request: libc::Ioctl) -> io::Result<u32> {
+fn bytes_by(socket: RawFd, request: libc::Ioctl) -> io::Result<u32> {
     let mut count: libc::c_int = 0;
     // SAFETY: for a socket these requests (SIOCOUTQ, the same number as TIOCOUTQ, and SIOCOUTQNSD)
     // write one int through the pointer, which is to an int that lives and is borrowed mutably
-    // until the call is over.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut count) };
+    // until the call is over. Of what is no socket, or not open, they fail or do the same.
+    let result = unsafe { libc::ioctl(socket, request, &raw mut count) };
     if result < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -7,7 +7,7 @@ use super::double::DoubleResponse;
 use super::http1::Http1Response;
 use super::http2::Http2Response;
 use crate::filter::{ContentFilter, SentFilter};
-use crate::flow::{Pacing, SendRate};
+use crate::flow::{Pacing, SendQueue, SendRate};
 use std::borrow::Cow;
 use std::io;
 use std::net::SocketAddr;
@@ -197,6 +197,16 @@ impl<'c> ResponseSender<'c> {
             Kind::Http2(_) => false,
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => false,
+        }
+    }
+
+    /// The send queue that content leaves by which [`Self::poll_send_file`] sends; `None` where it
+    /// sends none.
+    #[must_use]
+    pub fn file_queue(&self) -> Option<SendQueue> {
+        match &self.kind {
+            Kind::Http1(response) if self.can_send_file() => Some(response.send_queue()),
+            _ => None,
         }
     }
 

@@ -559,6 +559,7 @@ impl Drop for ClientConnection {
     fn drop(&mut self) {
         // cut by the end of a drain
         self.report_unsent(true);
+        self.worker.content_in_queues.forget(self.number);
         self.worker.net().forget_sleeper(&mut self.sleeper);
     }
 }

@@ -233,7 +233,10 @@ async fn serve_stored(
     serving: Serving,
     refresh: Option<Box<ExpectedResponse>>,
 ) -> Result<(), ContentReadError> {
-    let ready = ready(stream, exchange, response).await?;
+    let mut ready = ready(stream, exchange, response).await?;
+    if refresh.is_none() {
+        ready.move_to_file(stream, exchange, response);
+    }
     // a hit counts as a request for it, too
     exchange.worker.shared.popularity.note(exchange.key);
     if let Some(expected) = refresh {

@@ -15,6 +15,7 @@ use crate::send::stored_piece::StoredPiece;
 use crate::worker::kept_content::KeptContent;
 use std::sync::Arc;
 use weir_measure::Metric;
+use weir_net::flow::SendQueue;
 use weir_net::http::ClientStream;
 use weir_policy::Serving;
 use weir_semantics::Timestamp;
@@ -84,6 +85,24 @@ impl Ready {
         Self { form, piece }
     }
 
+    /// Has the content of `response`, which was found and is to be sent, moved to a file in memory
+    /// if it is sent without a copy from there. Then it is `response` from now on.
+    pub(crate) fn move_to_file(
+        &mut self,
+        stream: &ClientStream<'_>,
+        exchange: &RequestState,
+        response: &mut Arc<StoredResponse>,
+    ) {
+        if self.piece.is_sent() || !stream.response.can_send_file() {
+            return;
+        }
+        let store = &exchange.worker.shared.store;
+        if let Some(moved) = store.move_to_file(exchange.key, response) {
+            self.piece.moved_to(&moved);
+            *response = moved;
+        }
+    }
+
     async fn prepare(&mut self, by_file: bool) -> Result<(), ContentReadError> {
         if self.piece.is_in_memory() {
             return Ok(());
@@ -125,7 +144,16 @@ async fn send_piece(
     }
     let source = ContentSource::of(response);
     let kept = keep(exchange, response, piece);
+    let queue = queue_for_file(stream, exchange, response);
+    if queue.is_some() {
+        piece.allow_memory_file();
+    }
     let (sent, end) = respond::send(stream, exchange, Content::Stored(piece)).await;
+    if let (Some(queue), Some(content)) = (queue, piece.sent_by_memory_file()) {
+        let connection = exchange.client.facts().connection;
+        let in_queues = &exchange.worker.content_in_queues;
+        in_queues.add(connection, queue, content);
+    }
     drop(kept);
     exchange.log.sent_content(sent, source);
     match end {
@@ -145,6 +173,22 @@ async fn send_piece(
     }
 }
 
+/// The queue of the client's socket, if the content of `response` is in a file in memory and can be
+/// sent from there, and held until it has left the queue.
+fn queue_for_file(
+    stream: &ClientStream<'_>,
+    exchange: &RequestState,
+    response: &StoredResponse,
+) -> Option<SendQueue> {
+    if !response.body.is_in_file() {
+        return None;
+    }
+    let queue = stream.response.file_queue()?;
+    let connection = exchange.client.facts().connection;
+    let in_queues = &exchange.worker.content_in_queues;
+    in_queues.have_room(connection, queue).then_some(queue)
+}
+
 /// Keeps `response` in memory while it is sent. If a rule has it sent slowly, and its client has as
 /// much kept as it may, it may be evicted instead: then what is missing of it is fetched.
 fn keep(
@@ -155,8 +199,7 @@ fn keep(
     if piece.is_sent() {
         return None;
     }
-    let bytes = response.body.blocks().map(|(_, block)| block.len() as u64);
-    let kept = exchange.keep_content(response, bytes.sum())?;
+    let kept = exchange.keep_content(response, response.body.bytes_in_memory())?;
     if kept.is_kept() {
         return Some(kept);
     }

@@ -1,8 +1,9 @@
 //! A piece of a stored response's content on its way to a client: from memory, or from disk.
 //!
-//! Content on disk is sent by `sendfile` if the page cache has it and it was verified there;
-//! otherwise the disk's threads read and verify it, and it is sent from memory. The worker never
-//! waits for a device.
+//! Content in a file in memory is sent by `sendfile`, and so is content on disk if the page cache
+//! has it and it was verified there; otherwise the disk's threads read and verify it, and it is
+//! sent from memory. The worker waits for a device only if the kernel gives a page up in the moment
+//! ([`FOUND_TIME`]) after it was found in the page cache.
 
 use crate::send::disk_read::{ContentReadError, DiskRead};
 use std::future::poll_fn;
@@ -12,7 +13,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use weir_disk::{ReadError, SendPiece};
 use weir_net::http::ResponseSender;
-use weir_store::{Block, PieceRef, StoredContent, StoredResponse};
+use weir_store::{Block, HeldContent, PieceRef, StoredContent, StoredResponse};
 
 /// Pieces handed to the kernel in one call: as many blocks as 1 MiB of content has.
 const PIECES_MAX: usize = 17;
@@ -37,7 +38,11 @@ pub(crate) struct StoredPiece {
     at: u64,
     /// One past the last byte to send.
     end: u64,
-    /// What was found in a file that can be sent, from `at` on.
+    /// Whether what is in a file in memory may be sent from there.
+    by_memory_file: bool,
+    /// Some of it was.
+    was_sent_by_memory_file: bool,
+    /// What was found in a file on disk that can be sent, from `at` on.
     found: Option<FoundInFile>,
     /// What was read from disk, from `at` on.
     read: Option<(Block, usize)>,
@@ -56,7 +61,9 @@ struct FoundInFile {
 enum Next {
     /// From memory.
     Memory,
-    /// As a file has them: what was found there.
+    /// As a file in memory has them.
+    MemoryFile,
+    /// As a file on disk has them: what was found there.
     File,
 }
 
@@ -68,6 +75,8 @@ impl StoredPiece {
             released: None,
             at,
             end,
+            by_memory_file: false,
+            was_sent_by_memory_file: false,
             found: None,
             read: None,
             reading: None,
@@ -79,6 +88,24 @@ impl StoredPiece {
     pub(crate) fn is_of_all(&self) -> bool {
         let length = self.body().map(StoredContent::len);
         self.at == 0 && self.end > 0 && length == Some(self.end)
+    }
+
+    /// From now on what is in a file in memory is sent from there. The caller holds what was
+    /// [`Self::sent_by_memory_file`] until no socket has it any more.
+    pub(crate) fn allow_memory_file(&mut self) {
+        self.by_memory_file = true;
+    }
+
+    /// The content, if some of it was sent from a file in memory.
+    pub(crate) fn sent_by_memory_file(&self) -> Option<HeldContent> {
+        self.body()
+            .filter(|_| self.was_sent_by_memory_file)
+            .and_then(StoredContent::hold)
+    }
+
+    /// The same content, which has moved to `response`.
+    pub(crate) fn moved_to(&mut self, response: &Arc<StoredResponse>) {
+        self.response = Some(Arc::clone(response));
     }
 
     /// From now on it does not keep the response in memory: if that is evicted, the rest cannot be
@@ -129,8 +156,8 @@ impl StoredPiece {
         self.body().is_some_and(StoredContent::is_in_memory)
     }
 
-    /// Whether the next bytes can be sent from a file. What was found is remembered, so that what
-    /// follows asks the kernel no second time.
+    /// Whether the next bytes can be sent from a file on disk. What was found is remembered, so
+    /// that what follows asks the kernel no second time.
     pub(crate) fn find_in_file(&mut self) -> bool {
         let found = self.found.as_ref();
         if found.is_some_and(|found| found.at.elapsed() < FOUND_TIME) {
@@ -189,13 +216,33 @@ impl StoredPiece {
         };
         let sent = match next {
             Next::File => ready!(self.poll_send_found(response, cx))?,
+            Next::MemoryFile => ready!(self.poll_send_memory_file(response, cx))?,
             Next::Memory => ready!(self.poll_send_memory(response, cx))?,
         };
         self.advance(sent);
         Poll::Ready(Ok(sent))
     }
 
-    /// Sends what was found in a file.
+    /// Sends what a file in memory has.
+    fn poll_send_memory_file(
+        &mut self,
+        response: &mut ResponseSender<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let Some(part) = self.body().and_then(|body| body.file_part_at(self.at)) else {
+            return Poll::Ready(Ok(0));
+        };
+        let wanted = (self.end - self.at).min(part.len).min(SENDFILE_BYTES_MAX);
+        let sent = ready!(response.poll_send_file(cx, part.fd, part.offset, wanted))?;
+        self.was_sent_by_memory_file = true;
+        match sent {
+            // a file in memory is never cut
+            0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+            _ => Poll::Ready(Ok(sent)),
+        }
+    }
+
+    /// Sends what was found in a file on disk.
     fn poll_send_found(
         &mut self,
         response: &mut ResponseSender<'_>,
@@ -232,7 +279,14 @@ impl StoredPiece {
         }
         if self.reading.is_none() {
             match self.body().and_then(|body| body.piece_ref_at(self.at)) {
-                Some(PieceRef::Memory(_)) => return Poll::Ready(Ok(Next::Memory)),
+                Some(PieceRef::Memory(_)) => {
+                    return Poll::Ready(Ok(match by_file && self.by_memory_file {
+                        true if self.body().is_some_and(StoredContent::is_in_file) => {
+                            Next::MemoryFile
+                        }
+                        _ => Next::Memory,
+                    }));
+                }
                 Some(PieceRef::Disk(_)) => {}
                 None => return Poll::Ready(Err(ContentReadError::NotThere)),
             }

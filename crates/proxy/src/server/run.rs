@@ -335,6 +335,27 @@ fn open_network(config: &Config, workers: usize, clock: Clock) -> Result<Network
     .map_err(cannot("start the resolver"))
 }
 
+/// The store, in front of `disk`. It has large content sent without a copy, if the system can.
+fn open_store(config: &Config, disk: Option<Arc<Disk>>, say: &Say) -> MemoryStore {
+    let mut store = MemoryStore::new(
+        config.cache.memory.bytes(),
+        config.cache.eviction,
+        worker_count(config),
+        config.cache.largest_response.bytes(),
+        secret(),
+    );
+    if let Err(cause) = store.open_file() {
+        say(&format!(
+            "warning: the system gives no file in memory (memfd_create): {cause}; large responses \
+             are copied from memory for each client, which takes more CPU time"
+        ));
+    }
+    match disk {
+        Some(disk) => disk_tier::behind(store, disk, &config.disk),
+        None => store,
+    }
+}
+
 /// The error of a start that cannot do `what` with these settings.
 fn refused(what: &'static str) -> impl FnOnce(Invalid) -> StartError {
     move |invalid| StartError {
@@ -386,17 +407,7 @@ pub(super) fn share(
         .with_next_hop_tls(next_hop_tls)
         .with_cluster_secret(&cluster_secret);
     let network = open_network(config, workers, clock)?;
-    let store = MemoryStore::new(
-        config.cache.memory.bytes(),
-        config.cache.eviction,
-        workers,
-        config.cache.largest_response.bytes(),
-        secret(),
-    );
-    let store = match disk {
-        Some(disk) => disk_tier::behind(store, disk, &config.disk),
-        None => store,
-    };
+    let store = open_store(config, disk, &say);
     let tops = Arc::new(Tops::new(workers, network.common_counters()));
     let privacy = Privacy {
         client_keys: (config.log.clients == LogClients::Hash).then(|| tops.client_keys()),

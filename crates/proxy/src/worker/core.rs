@@ -10,6 +10,7 @@ use crate::log::top::accumulator::Accumulator;
 use crate::modules::hosts::{MakeHost, ModuleHosts};
 use crate::modules::request_modules::RequestModules;
 use crate::settings::Settings;
+use crate::worker::content_in_queues::ContentInQueues;
 use crate::worker::shared::Shared;
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::{Rc, Weak};
@@ -40,6 +41,8 @@ pub(crate) struct Worker {
     pub(crate) top: RefCell<Accumulator>,
     /// The rules for what was requested of late.
     pub(crate) recent_rules: RefCell<RecentRules>,
+    /// Content in memory that sockets of its clients may have.
+    pub(crate) content_in_queues: ContentInQueues,
     /// Seconds since it began.
     pub(crate) ticks: Cell<u32>,
     /// What requests of other nodes of the cluster are received as.
@@ -92,6 +95,7 @@ impl Worker {
             output: RefCell::new(Vec::with_capacity(SCRATCH_BYTES)),
             served: RefCell::default(),
             recent_rules: RefCell::default(),
+            content_in_queues: ContentInQueues::default(),
             ticks: Cell::new(0),
             peers: PeerListener::new(),
             handshakes: Handshakes::default(),

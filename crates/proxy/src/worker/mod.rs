@@ -2,6 +2,7 @@
 
 pub(crate) mod abandoned_waits;
 pub(crate) mod client_rate;
+pub(crate) mod content_in_queues;
 pub(crate) mod core;
 pub(crate) mod demand;
 pub(crate) mod heartbeats;

@@ -3,7 +3,7 @@
 use super::chunks::Framing;
 use super::writer::{MessageWriter, Transport};
 use crate::client::ClientSocket;
-use crate::flow::{ClientFlow, tcp_info, unacknowledged_bytes};
+use crate::flow::{ClientFlow, SendQueue, tcp_info, unacknowledged_bytes};
 use crate::http::content_form::ContentForm;
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
@@ -152,6 +152,10 @@ impl<'c> Http1Response<'c> {
 
     pub(crate) fn round_trip_us(&self) -> Option<u32> {
         tcp_info(self.socket()).map(|info| info.rtt_us)
+    }
+
+    pub(crate) fn send_queue(&self) -> SendQueue {
+        SendQueue::of(self.socket())
     }
 
     pub(crate) fn unacknowledged_bytes(&self) -> Option<u32> {

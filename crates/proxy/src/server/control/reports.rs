@@ -126,6 +126,7 @@ impl Control {
             (Metric::DigestBytes, self.shared.digests.bytes() as u64),
             (Metric::StoreUsedBytes, memory.used_bytes),
             (Metric::StoreLingeringBytes, memory.lingering_bytes),
+            (Metric::StoreFileBytes, memory.file_bytes),
             (Metric::StoreEntries, memory.entries),
             (Metric::Evicted, memory.evictions),
             (
