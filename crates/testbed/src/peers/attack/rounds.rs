@@ -1,10 +1,10 @@
 //! One attack after the other, each on a weir of its own.
 
 use super::attacker::Report;
-use super::attacks::{ATTACKS, Attack, STORED, STORED_SMALL};
+use super::attacks::{ATTACKS, Attack, NOTHING, STORED, STORED_SMALL};
 use super::others::{Others, PATH};
 use super::role::ROLE;
-use super::{Record, Run, tls};
+use super::{Record, ResponseTimes, Run, tls};
 use crate::client::get;
 use crate::origin::Origin;
 use crate::peers::tls::certificate;
@@ -110,23 +110,47 @@ impl Bench {
         let by_tls = SocketAddr::from((place.host, port));
         tls::handshake(by_tls)?;
         let mut others = Others::connect(server.address())?;
+        let to = (server.address(), by_tls);
+        let before = self.phase(&NOTHING, to, &server, &mut others)?;
+        let before_kib = server.memory().rss_kib;
+        let during = self.phase(attack, to, &server, &mut others)?;
+        Ok(Run {
+            round,
+            attack: attack.name.to_owned(),
+            attacker: during.attacker,
+            before_us: before.used_us,
+            during_us: during.used_us,
+            before_kib,
+            during_max_kib: during.max_kib.max(before_kib),
+            middle_kib: during.middle_kib,
+            end_kib: during.end_kib,
+            others_before: before.others,
+            others_during: during.others,
+        })
+    }
+
+    /// Runs an attacker, and the other clients meanwhile.
+    fn phase(
+        &self,
+        attack: &Attack,
+        to: (SocketAddr, SocketAddr),
+        server: &Server,
+        others: &mut Others,
+    ) -> Result<Phase, Failure> {
+        let attacker = self.attacker(attack, to)?;
         let length = Duration::from_secs(u64::from(self.seconds));
-        let used = || server.cpu_time().sum_us();
-        let (begun, first_us) = (Instant::now(), used());
-        let others_before = others.run(self.cores.load, || begun.elapsed() < length)?;
-        let (before_us, before_kib) = (used() - first_us, server.memory().rss_kib);
-        let attacker = self.attacker(attack, (server.address(), by_tls))?;
         let is_over = AtomicBool::new(false);
-        let [peak_kib, middle_kib, end_kib] = [0; 3].map(|_| AtomicU64::new(before_kib));
+        let [max_kib, middle_kib, end_kib] = [0; 3].map(AtomicU64::new);
+        let used = || server.cpu_time().sum_us();
         let first_us = used();
-        let (others_during, output) = std::thread::scope(|scope| {
+        let (others, output) = std::thread::scope(|scope| {
             let others =
                 scope.spawn(|| others.run(self.cores.load, || !is_over.load(Ordering::Relaxed)));
             scope.spawn(|| {
                 let begun = Instant::now();
                 while !is_over.load(Ordering::Relaxed) {
                     let now_kib = server.memory().rss_kib;
-                    peak_kib.fetch_max(now_kib, Ordering::Relaxed);
+                    max_kib.fetch_max(now_kib, Ordering::Relaxed);
                     end_kib.store(now_kib, Ordering::Relaxed);
                     if begun.elapsed() < length / 2 {
                         middle_kib.store(now_kib, Ordering::Relaxed);
@@ -135,27 +159,21 @@ impl Bench {
                 }
             });
             let output = guarded::output(self.cores.load, &attacker, length * 2 + LIFE_BESIDE);
-            let during_us = used() - first_us;
+            let used_us = used() - first_us;
             is_over.store(true, Ordering::Relaxed);
             let others = others.join().unwrap_or_else(|_| {
                 Err(Failure::Outside("the other clients have failed".to_owned()))
             });
-            (others, output.map(|(text, _)| (text, during_us)))
+            (others, output.map(|(text, _)| (text, used_us)))
         });
-        let (text, during_us) = output?;
-        let report: Report = serde_json::from_str(&text).during("read what the attacker says")?;
-        Ok(Run {
-            round,
-            attack: attack.name.to_owned(),
-            attacker: report,
-            before_us,
-            during_us,
-            before_kib,
-            during_max_kib: peak_kib.into_inner(),
+        let (text, used_us) = output?;
+        Ok(Phase {
+            attacker: serde_json::from_str(&text).during("read what the attacker says")?,
+            used_us,
+            max_kib: max_kib.into_inner(),
             middle_kib: middle_kib.into_inner(),
             end_kib: end_kib.into_inner(),
-            others_before,
-            others_during: others_during?,
+            others: others?,
         })
     }
 
@@ -173,6 +191,18 @@ impl Bench {
         command.extend([self.seconds.to_string(), self.share.to_string()]);
         Ok(command)
     }
+}
+
+/// What an attacker, and the other clients beside it, have taken.
+struct Phase {
+    attacker: Report,
+    /// CPU time of weir, microseconds.
+    used_us: u64,
+    /// Its resident memory, at most, in the middle and at the end.
+    max_kib: u64,
+    middle_kib: u64,
+    end_kib: u64,
+    others: ResponseTimes,
 }
 
 /// How long an attacker may take to begin and to end.
