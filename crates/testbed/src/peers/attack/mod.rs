@@ -3,9 +3,9 @@
 //! For each attack a weir with its defaults is started on one core. Clients on the other core
 //! request a response that is stored, by HTTP/1.1 on connections of their own, before the attack
 //! and during it. Before it, a process takes as much CPU time as the attacker and does nothing, as
-//! the other clients wait for that, too. The attacker is a process of its own there, with a lower priority, which opens
-//! the next connection once one has ended, and takes no more than its share of the core: an
-//! attack that costs weir ten times as much can then not fill weir's core.
+//! the other clients wait for that, too. The attacker is a process of its own there, with a lower
+//! priority, which opens the next connection once one has ended, and takes no more than its share
+//! of the core: an attack that costs weir ten times as much can then not fill weir's core.
 //!
 //! A row is an attack: CPU time of the attacker and the bytes that it sent, kernel included, beside
 //! CPU time of weir beyond what the other clients take, the growth of its resident memory at most,
