@@ -2,6 +2,7 @@
 
 use super::shared::Shared;
 use crate::client::ClientSocket;
+use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -10,6 +11,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Bytes that are read at once: what was decoded of one read is looked at before the next.
 const READ_BYTES_MAX: usize = 8 * 1024;
+
+/// Memory of a thread that its connections read through, bytes: a frame of the usual size.
+const SCRATCH_BYTES: usize = 16 * 1024;
 
 /// Reads and writes a connection.
 pub(super) struct Transport {
@@ -22,6 +26,26 @@ impl Transport {
     pub(super) fn new(shared: Rc<Shared>, first: Vec<u8>) -> Self {
         Self { shared, first }
     }
+}
+
+/// Reads once by `receive`, at most `most` bytes and [`SCRATCH_BYTES`], and appends them to
+/// `buffer`. They pass through memory of the thread. To read into `buffer` itself, all of it would
+/// have to be initialized for each read, and an idle connection would hold pages into which no byte
+/// was received.
+pub(super) fn poll_read_into(
+    buffer: &mut ReadBuf<'_>,
+    most: usize,
+    receive: impl FnOnce(&mut [u8]) -> Poll<io::Result<usize>>,
+) -> Poll<io::Result<()>> {
+    thread_local! {
+        static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH_BYTES].into());
+    }
+    SCRATCH.with_borrow_mut(|scratch| {
+        let most = most.min(scratch.len());
+        let count = ready!(receive(&mut scratch[..most]))?;
+        buffer.put_slice(&scratch[..count]);
+        Poll::Ready(Ok(()))
+    })
 }
 
 impl AsyncRead for Transport {
@@ -43,11 +67,14 @@ impl AsyncRead for Transport {
             this.shared.received(&first);
             return Poll::Ready(Ok(()));
         }
-        let into = buffer.initialize_unfilled_to(most);
-        let count = ready!(this.shared.socket.poll_receive(cx, into))?;
-        this.shared.received(&into[..count]);
-        buffer.advance(count);
-        Poll::Ready(Ok(()))
+        let shared = &this.shared;
+        poll_read_into(buffer, most, |into| {
+            let read = shared.socket.poll_receive(cx, into);
+            if let Poll::Ready(Ok(count)) = &read {
+                shared.received(&into[..*count]);
+            }
+            read
+        })
     }
 }
 

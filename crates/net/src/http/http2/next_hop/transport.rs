@@ -2,6 +2,7 @@
 
 use super::shared::Shared;
 use crate::http::http2::send_buffer::written_of;
+use crate::http::http2::transport::poll_read_into;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -28,14 +29,15 @@ impl AsyncRead for Transport {
             return Poll::Pending;
         }
         let most = buffer.remaining().min(READ_BYTES_MAX);
-        let into = buffer.initialize_unfilled_to(most);
-        let read = shared.socket.poll_receive(cx, into);
-        // it is asked for more once what it has is handled
-        shared.set_read_handled(read.is_pending());
-        let count = ready!(read)?;
-        shared.received(&into[..count]);
-        buffer.advance(count);
-        Poll::Ready(Ok(()))
+        poll_read_into(buffer, most, |into| {
+            let read = shared.socket.poll_receive(cx, into);
+            // it is asked for more once what it has is handled
+            shared.set_read_handled(read.is_pending());
+            if let Poll::Ready(Ok(count)) = &read {
+                shared.received(&into[..*count]);
+            }
+            read
+        })
     }
 }
 
