@@ -229,7 +229,7 @@ pub(super) fn trailers(
 }
 
 /// A response with the status and the end-to-end fields of the head that `text` begins with, and
-/// the length of that head; `None` if it has none. Values are parts of `text`, and no copies.
+/// the length of that head; `None` if it has none.
 pub(super) fn response(text: &Bytes) -> Option<(Response<()>, usize)> {
     let limits = HeadLimits {
         bytes_max: usize::MAX,
@@ -242,7 +242,7 @@ pub(super) fn response(text: &Bytes) -> Option<(Response<()>, usize)> {
     };
     let mut response = Response::new(());
     *response.status_mut() = StatusCode::from_u16(head.status).ok()?;
-    *response.headers_mut() = fields_of(text, head.fields)?;
+    *response.headers_mut() = fields_of(&FieldValues::new(text, consumed), head.fields)?;
     Some((response, consumed))
 }
 
@@ -250,16 +250,56 @@ pub(super) fn response(text: &Bytes) -> Option<(Response<()>, usize)> {
 pub(super) fn trailer_fields(section: &[u8]) -> Option<HeaderMap> {
     let text = Bytes::copy_from_slice(section);
     let mut lines = LineBuffer::new();
-    fields_of(&text, weir_wire::parse_fields(&text, &mut lines).ok()?)
+    let fields = weir_wire::parse_fields(&text, &mut lines).ok()?;
+    fields_of(&FieldValues::new(&text, text.len()), fields)
 }
 
-/// The lines that are of no connection. They are parts of `text`.
-pub(super) fn fields_of(text: &Bytes, lines: &[FieldLine<'_>]) -> Option<HeaderMap> {
+/// Maximum length of a section of fields whose values share memory, bytes. The encoder of HPACK has
+/// a dynamic table of 4 KiB, in which an entry counts 32 bytes and its text (RFC 7541 §4.1): at
+/// most 124 entries, and each holds all the memory that its value is a part of.
+const SHARED_BYTES_MAX: usize = 1024;
+
+/// Memory for the values of fields.
+pub(super) struct FieldValues<'t> {
+    text: &'t [u8],
+    /// `None`: each value has its own memory.
+    shared: Option<Bytes>,
+}
+
+impl<'t> FieldValues<'t> {
+    /// Of the fields in the first `length` bytes of `text`. What follows them, as content does, is
+    /// not held by their values.
+    pub(super) fn new(text: &'t Bytes, length: usize) -> Self {
+        let shared = || match text.get(..length) {
+            Some(section) if length < text.len() => Bytes::copy_from_slice(section),
+            _ => text.clone(),
+        };
+        Self {
+            text,
+            shared: (length <= SHARED_BYTES_MAX).then(shared),
+        }
+    }
+
+    /// `value`, which is a part of the text.
+    fn value(&self, value: &[u8]) -> Bytes {
+        let begin = value.as_ptr().addr();
+        if let Some(shared) = &self.shared
+            && let Some(at) = begin.checked_sub(self.text.as_ptr().addr())
+            && at + value.len() <= shared.len()
+        {
+            return shared.slice(at..at + value.len());
+        }
+        Bytes::copy_from_slice(value)
+    }
+}
+
+/// The lines that are of no connection.
+pub(super) fn fields_of(values: &FieldValues<'_>, lines: &[FieldLine<'_>]) -> Option<HeaderMap> {
     let mut fields = HeaderMap::with_capacity(lines.len());
     for line in lines {
         let name = HeaderName::from_bytes(line.name.as_bytes()).ok()?;
         if !is_of_connection(name.as_str()) {
-            let value = HeaderValue::from_maybe_shared(text.slice_ref(line.value)).ok()?;
+            let value = HeaderValue::from_maybe_shared(values.value(line.value)).ok()?;
             fields.append(name, value);
         }
     }
@@ -443,6 +483,24 @@ mod tests {
         assert_eq!(names, ["etag", "x-a"]);
         let values = response.headers().get_all("x-a").iter();
         assert!(values.map(HeaderValue::as_bytes).eq([&b"\xe9"[..], b"b"]));
+    }
+
+    #[test]
+    fn value_of_a_field_holds_neither_content_nor_a_large_head() {
+        let content = [0; 4096];
+        for (padding, with_content) in [(0, true), (SHARED_BYTES_MAX, true), (4096, false)] {
+            let head = "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nEmpty:\r\nX: ";
+            let text = format!("{head}{padding:padding$}\r\n\r\n");
+            let length = text.len();
+            let mut text = text.into_bytes();
+            text.extend_from_slice(if with_content { &content } else { &[] });
+            let text = Bytes::from(text);
+            let (response, parsed) = response(&text).unwrap();
+            assert_eq!(parsed, length);
+            assert!(text.is_unique(), "{padding}");
+            assert_eq!(response.headers()["etag"], "\"a\"");
+            assert_eq!(response.headers()["empty"], "");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! (§8.2.2), names that are no tokens, values with white space around them (§8.2.1), and a switch
 //! of protocols (§8.6), which HTTP/2 does not have.
 
-use crate::http::http2::head::{fields_of, has_outer_space, is_of_connection};
+use crate::http::http2::head::{FieldValues, fields_of, has_outer_space, is_of_connection};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HOST};
 use http::uri::{Authority, PathAndQuery, Scheme};
@@ -31,8 +31,7 @@ pub fn is_target_of_http2(target: &str) -> bool {
 }
 
 /// The request of `head`: a request line in origin-form or asterisk-form, and end-to-end fields,
-/// each with CRLF. `None` if HTTP/2 has no such: its target has characters that no URI has. Values
-/// are parts of `head`, and no copies.
+/// each with CRLF. `None` if HTTP/2 has no such: its target has characters that no URI has.
 pub(super) fn request(head: &Bytes, place: Place<'_>) -> Option<Request<()>> {
     let line_end = head.windows(2).position(|two| two == b"\r\n")?;
     let mut words = head[..line_end].splitn(3, |byte| *byte == b' ');
@@ -43,7 +42,7 @@ pub(super) fn request(head: &Bytes, place: Place<'_>) -> Option<Request<()>> {
     }
     let mut lines = LineBuffer::new();
     let section = parse_fields(&head[line_end + 2..], &mut lines).ok()?;
-    let mut fields = fields_of(head, section)?;
+    let mut fields = fields_of(&FieldValues::new(head, head.len()), section)?;
     let host = fields.remove(HOST);
     let host = host.as_ref().map(HeaderValue::as_bytes);
     let authority = match host {
