@@ -63,7 +63,9 @@ pub use content_form::ContentForm;
 pub use disconnect::{Disconnect, DisconnectSource};
 pub use governor::Governor;
 pub use http1::write_connection;
-pub use http2::next_hop::{HopProtocolError, has_http2_connection, is_target_of_http2};
+pub use http2::next_hop::{
+    ConnectionNeed, HopProtocolError, has_http2_connection, is_target_of_http2,
+};
 pub use http2::{
     HTTP2_PREFACE, Http2Accepted, Http2Answer, Http2Connection, Http2Disconnect, Http2Flood,
     Http2Form, Http2Notices, Http2Rules, Http2SendProgress, Http2Stream, is_websocket_accepted,

@@ -3,7 +3,7 @@
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleExchange;
 use super::http1::Http1NextHop;
-use super::http2::next_hop::{self, Http2NextHop, Opened};
+use super::http2::next_hop::{self, ConnectionNeed, Http2NextHop, Opened};
 use super::next_hop_facts::NextHopFacts;
 use super::request_sender::RequestSender;
 use super::response_receiver::{self, ResponseReceiver};
@@ -43,7 +43,7 @@ enum Kind {
 
 impl NextHopStream {
     /// A stream on a connection as [`obtain`] finds or opens one, or of HTTP/2 where the next hop
-    /// speaks that; with `fresh` for a request that is repeated.
+    /// speaks that, as the request needs it.
     ///
     /// Behind a link, which counts by connection, HTTP/1.1 is spoken. It waits while the client has
     /// its share of requests to that next hop.
@@ -55,19 +55,19 @@ impl NextHopStream {
         worker: &Worker,
         rules: &Arc<ConnectionRules>,
         destination: &Destination,
-        fresh: bool,
+        need: ConnectionNeed,
     ) -> Result<Self, ConnectFailure> {
         #[cfg(feature = "multiplexed-double")]
         if let Some(double) = super::double::at(&destination.hop) {
             return Ok(Self::of(Kind::Double(double.open().owned())));
         }
         if !destination.hop.http2 || rules.links.of(&destination.hop).is_some() {
-            return Self::open_http1(worker, rules, destination, fresh).await;
+            return Self::open_http1(worker, rules, destination, need).await;
         }
         let open = worker.network().open_connections();
         let client_use = open.begin_use(worker, rules, destination).await?;
         // boxed: it is to cost requests by HTTP/1.1 nothing
-        let opened = Box::pin(next_hop::open(worker, rules, destination, fresh)).await?;
+        let opened = Box::pin(next_hop::open(worker, rules, destination, need)).await?;
         let stream = match opened {
             Opened::Http1(connection) => Self::http1(connection),
             Opened::Http2(stream) => Self::of(Kind::Http2(stream)),
@@ -88,8 +88,9 @@ impl NextHopStream {
         worker: &Worker,
         rules: &Arc<ConnectionRules>,
         destination: &Destination,
-        fresh: bool,
+        need: ConnectionNeed,
     ) -> Result<Self, ConnectFailure> {
+        let fresh = need.is_fresh();
         let open = worker.network().open_connections();
         let client_use = open.begin_use(worker, rules, destination).await?;
         let connection = match destination.hop.http2 {
@@ -171,6 +172,17 @@ impl NextHopStream {
             Kind::Http2(stream) => stream.has_shared_connection_broken(),
             #[cfg(feature = "multiplexed-double")]
             Kind::Double(_) => false,
+        }
+    }
+
+    /// What its repetition needs, if it gets no answer.
+    #[must_use]
+    pub fn repetition_need(&self) -> ConnectionNeed {
+        match &self.kind {
+            Kind::Http1(_) => ConnectionNeed::Fresh,
+            Kind::Http2(stream) => stream.repetition_need(),
+            #[cfg(feature = "multiplexed-double")]
+            Kind::Double(_) => ConnectionNeed::Fresh,
         }
     }
 

@@ -14,6 +14,11 @@
 //! *None has room*: one is opened, and the requests that come meanwhile wait for it, as many as it
 //! will carry.
 //!
+//! *An exclusive connection* carries one request until that has ended, and then others too.
+//! Requests that are repeated after a connection which they shared has broken get one each: the
+//! request that has brought that about is among them, and would break the connection of all others
+//! once more.
+//!
 //! A window is set for all streams of a connection alike (`SETTINGS_INITIAL_WINDOW_SIZE`), as wide
 //! as the stream needs that needs most, within what one stream may have. While requests are under
 //! way it only grows: where one becomes smaller than what is under way, it is up to the details of
@@ -80,6 +85,8 @@ struct Multiplexed {
     window_bytes: u32,
     /// It gets no further requests.
     is_draining: bool,
+    /// It gets no further requests before the one that it was opened for has ended.
+    is_exclusive: bool,
     /// When the last request ended, or it was opened.
     idle_since: Tick,
     /// When something was received.
@@ -89,7 +96,7 @@ struct Multiplexed {
 impl Multiplexed {
     /// How many more requests it can carry.
     fn room(&self, rules: &StreamRules) -> u32 {
-        if self.is_draining {
+        if self.is_draining || self.is_exclusive {
             return 0;
         }
         let by_windows = rules.windows_bytes_max / self.window_bytes.max(1);
@@ -173,10 +180,19 @@ impl MultiplexedHop {
             peer_max: self.rules.streams_max,
             window_bytes,
             is_draining: false,
+            is_exclusive: false,
             idle_since: now,
             heard: now,
         };
         self.connections.insert(id, connection);
+    }
+
+    /// A connection that was opened is for the request that begins on it next, and gets others once
+    /// that has ended.
+    pub fn set_exclusive(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.is_exclusive = true;
+        }
     }
 
     /// A connection is closed.
@@ -199,6 +215,7 @@ impl MultiplexedHop {
         };
         connection.streams = connection.streams.saturating_sub(1);
         connection.idle_since = now;
+        connection.is_exclusive = false;
         let is_silent = now.ms_since(connection.heard) >= SILENT_MS;
         if !answered && is_silent && now.ms_since(began) >= SILENT_MS {
             connection.is_draining = true;
@@ -352,6 +369,21 @@ mod tests {
             hop.opening_ends();
         }
         assert_eq!(choose(&hop, 0), StreamChoice::Open);
+    }
+
+    #[test]
+    fn exclusive_connection_carries_others_once_its_request_has_ended() {
+        let mut hop = hop(1);
+        let id = ConnectionId(0);
+        hop.set_exclusive(id);
+        // before its request begins, and while it is under way
+        assert_eq!(choose(&hop, 1), StreamChoice::Open);
+        hop.stream_begins(id);
+        assert_eq!((choose(&hop, 1), hop.room(id)), (StreamChoice::Open, 0));
+        assert_eq!(hop.idle_timeout_ms(Tick(1), id, &LIMITS), None);
+        hop.stream_ends(Tick(2), id, Tick(1), true);
+        assert_eq!(choose(&hop, 2), StreamChoice::Take(id));
+        assert_eq!(hop.room(id), 100);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::worker::core::Worker;
 use std::sync::Arc;
 use tokio::time::timeout;
 use weir_measure::Metric;
-use weir_net::http::{NextHopStream, is_target_of_http2};
+use weir_net::http::{ConnectionNeed, NextHopStream, is_target_of_http2};
 use weir_net::next_hops::{ConnectionRules, Destination};
 use weir_policy::connections::HopId;
 use weir_policy::now::Tick;
@@ -22,7 +22,8 @@ use weir_semantics::{Method, ProxyError};
 /// safe.
 pub(crate) struct Attempts {
     next_hop: NextHop,
-    is_retry: bool,
+    /// Of the next attempt: whether it is a repetition, too.
+    need: ConnectionNeed,
     /// What did not answer.
     tried: Tried,
     /// Next hops of the route whose links have spent their quotas.
@@ -36,7 +37,7 @@ impl Attempts {
     pub(crate) fn new(next_hop: NextHop) -> Self {
         Self {
             next_hop,
-            is_retry: false,
+            need: ConnectionNeed::Any,
             tried: Tried::default(),
             spent: Vec::new(),
             connected: Tick::default(),
@@ -63,7 +64,7 @@ impl Attempts {
         let mut attempts = HopAttempts::first(self.next_hop.route_hop());
         loop {
             let by_http1 = needs_http1(exchange);
-            let how = (self.is_retry, by_http1);
+            let how = (self.need, by_http1);
             let opened = open(worker, &settings, &self.next_hop, how).await;
             let failure = match opened {
                 Ok(mut hop) => {
@@ -175,7 +176,7 @@ impl Attempts {
             Err(answer) if is_optional => return PassResult::Answer(answer),
             Err(_) => return PassResult::NoOther,
         }
-        self.is_retry = false;
+        self.need = ConnectionNeed::Any;
         PassResult::Next
     }
 
@@ -218,7 +219,7 @@ impl Attempts {
             .is_some_and(|lateral| purges.is_held(exchange.key) || lateral.is_behind(purges));
         if is_held {
             self.next_hop = NextHop::after(exchange, &self.tried)?;
-            self.is_retry = false;
+            self.need = ConnectionNeed::Any;
         }
         Ok(is_held)
     }
@@ -242,12 +243,12 @@ impl Attempts {
             shared_connection_broke: hop.has_shared_connection_broken(),
             is_unprocessed: hop.is_unprocessed(),
             response_begun: false,
-            is_retry: self.is_retry,
+            is_retry: self.need.is_fresh(),
         };
         let repeats = may_retry(&attempt).is_ok();
         if repeats {
             worker.counters().inc(Metric::Retries);
-            self.is_retry = true;
+            self.need = hop.repetition_need();
         }
         repeats
     }
@@ -410,7 +411,7 @@ pub(crate) async fn open(
     worker: &Worker,
     settings: &Settings,
     next_hop: &NextHop,
-    (fresh, by_http1): (bool, bool),
+    (need, by_http1): (ConnectionNeed, bool),
 ) -> Result<NextHopStream, AnswerReason> {
     let destination = &next_hop.destination;
     let rules = match next_hop.peer() {
@@ -420,10 +421,10 @@ pub(crate) async fn open(
     check_link(rules, destination)?;
     let opening = async {
         match by_http1 {
-            false => NextHopStream::open(worker.net(), rules, destination, fresh).await,
+            false => NextHopStream::open(worker.net(), rules, destination, need).await,
             // boxed, as few requests need it
             true => {
-                let http1 = NextHopStream::open_http1(worker.net(), rules, destination, fresh);
+                let http1 = NextHopStream::open_http1(worker.net(), rules, destination, need);
                 Box::pin(http1).await
             }
         }

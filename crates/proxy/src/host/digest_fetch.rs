@@ -16,7 +16,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
 use weir_measure::Metric;
-use weir_net::http::{ContentEnd, NextHopStream, RequestSender, ResponseReceiver};
+use weir_net::http::{ConnectionNeed, ContentEnd, NextHopStream, RequestSender, ResponseReceiver};
 use weir_net::next_hops::Destination;
 use weir_net::workers::Stage;
 use weir_policy::route::{DigestVersion, IncomingDigest, NodeState, Place};
@@ -129,7 +129,7 @@ async fn ask(
     };
     let destination = Destination::configured(cluster.hop(place).clone());
     let rules = &settings.peer_connections;
-    let opened = NextHopStream::open(worker.net(), rules, &destination, false).await;
+    let opened = NextHopStream::open(worker.net(), rules, &destination, ConnectionNeed::Any).await;
     let mut hop = opened.map_err(|failure| {
         if failure.error != ProxyError::ConnectionLimitReached {
             let (log, node) = (&worker.shared.module_log, (cluster, place));

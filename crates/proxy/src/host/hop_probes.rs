@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 use weir_measure::Metric;
-use weir_net::http::{NextHopStream, ResponseReceiver};
+use weir_net::http::{ConnectionNeed, NextHopStream, ResponseReceiver};
 use weir_net::next_hops::{Destination, HopKey};
 use weir_net::workers::Stage;
 use weir_policy::budget::Admission;
@@ -131,7 +131,7 @@ async fn ask(
     if link.is_some_and(|link| link.look() != Admission::Go) {
         return Outcome::Unknown;
     }
-    let mut hop = match NextHopStream::open(worker.net(), rules, &destination, true).await {
+    let mut hop = match NextHopStream::open(worker.net(), rules, &destination, ConnectionNeed::Fresh).await {
         Ok(hop) => hop,
         Err(failure) if failure.error == ProxyError::ConnectionLimitReached => {
             return Outcome::Unknown;

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use weir_extend::{FetchError, Fields, OwnResponse};
-use weir_net::http::{ContentEnd, NextHopStream, RequestSender, ResponseReceiver};
+use weir_net::http::{ConnectionNeed, ContentEnd, NextHopStream, RequestSender, ResponseReceiver};
 use weir_net::next_hops::{ConnectionRules, Destination};
 use weir_policy::retry::{BodySent, FailedAttempt, may_retry};
 use weir_semantics::ProxyError;
@@ -44,13 +44,13 @@ pub(super) async fn run_at(
     (destination, rules): (&Destination, &Arc<ConnectionRules>),
     place: &mut OwnPlace,
 ) -> Result<OwnResponse, FetchError> {
-    let mut is_retry = false;
+    let mut need = ConnectionNeed::Any;
     loop {
         check_link(rules, destination).map_err(|reason| {
             reason.spent.iter().for_each(|spent| spent.refuse());
             FetchError::Unreachable
         })?;
-        let opened = NextHopStream::open(worker.net(), rules, destination, is_retry).await;
+        let opened = NextHopStream::open(worker.net(), rules, destination, need).await;
         let mut hop = opened.map_err(|failure| match failure.error {
             ProxyError::DestinationIpProhibited => FetchError::Forbidden,
             _ => FetchError::Unreachable,
@@ -72,12 +72,12 @@ pub(super) async fn run_at(
                     shared_connection_broke: hop.has_shared_connection_broken(),
                     is_unprocessed: hop.is_unprocessed(),
                     response_begun: false,
-                    is_retry,
+                    is_retry: need.is_fresh(),
                 };
                 if may_retry(&attempt).is_err() {
                     return Err(FetchError::Unreachable);
                 }
-                is_retry = true;
+                need = hop.repetition_need();
             }
             Err(Failure::Ended(error)) => return Err(error),
         }

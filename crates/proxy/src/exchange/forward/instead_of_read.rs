@@ -14,7 +14,7 @@ use crate::exchange::next_hop::{LateralFetch, NextHop};
 use crate::exchange::state::{Plan, RequestState};
 use std::rc::Rc;
 use std::sync::Arc;
-use weir_net::http::ClientStream;
+use weir_net::http::{ClientStream, ConnectionNeed};
 use weir_policy::{Missing, Phase};
 
 /// What there is of it in memory.
@@ -63,7 +63,8 @@ async fn ask(
             attempts::fail_peer(&worker, peer, failed, connected);
         }
     };
-    let mut hop = match attempts::open(&worker, &settings, next_hop, (false, false)).await {
+    let how = (ConnectionNeed::Any, false);
+    let mut hop = match attempts::open(&worker, &settings, next_hop, how).await {
         Ok(hop) => hop,
         Err(failure) => {
             fail(Failed::NoConnection(failure.error));

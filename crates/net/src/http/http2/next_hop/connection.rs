@@ -60,7 +60,8 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Speaks HTTP/2 on a connection that was opened for it, in a task that lasts as long.
+    /// Speaks HTTP/2 on a connection that was opened for it, in a task that lasts as long. If it
+    /// `is_exclusive`, no other request begins on it before the next one has ended.
     ///
     /// # Errors
     ///
@@ -68,7 +69,7 @@ impl Connection {
     pub(super) async fn begin(
         worker: &Rc<Worker>,
         destination: &Destination,
-        opened: next_hops::Connection,
+        (opened, is_exclusive): (next_hops::Connection, bool),
     ) -> Result<Rc<Self>, ConnectFailure> {
         let next_hops::Connection {
             stream,
@@ -121,7 +122,7 @@ impl Connection {
             was_idle,
             idle: RefCell::default(),
         });
-        table.opened(worker, &begun);
+        table.opened(worker, &begun, is_exclusive);
         let driver = Driver::new(Rc::clone(worker), Rc::clone(&begun), connection, permit);
         tokio::task::spawn_local(driver.run());
         Ok(begun)

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! open          a stream for a request: on a connection that has room, on one that is opened for
-//!               it, or an HTTP/1.1 connection if that is what the next hop speaks
+//!               it, or an HTTP/1.1 connection if that is what the next hop speaks;
+//!               `ConnectionNeed` says what it may share
 //! Table         the connections of a worker, by next hop; `weir_policy::connections` chooses
 //! Connection    one of them; a task of its own drives it as long as it lasts
 //! Transport       its socket as `h2` sees it
@@ -23,6 +24,7 @@
 mod connection;
 mod driver;
 mod head;
+mod need;
 mod open;
 mod protocol_error;
 mod reception;
@@ -33,6 +35,7 @@ mod table;
 mod transport;
 
 pub use head::is_target_of_http2;
+pub use need::ConnectionNeed;
 pub use open::has_http2_connection;
 pub(in crate::http) use open::{Opened, open};
 pub use protocol_error::HopProtocolError;

@@ -1,6 +1,7 @@
 //! A stream for a request to a next hop that may speak HTTP/2.
 
 use super::connection::Connection;
+use super::need::ConnectionNeed;
 use super::stream::Http2NextHop;
 use super::table::{Choice, Opening, Speaks, Table};
 use crate::next_hops::{
@@ -19,9 +20,9 @@ pub(in crate::http) enum Opened {
     Http2(Box<Http2NextHop>),
 }
 
-/// A stream to `destination`; with `fresh` for a request that is repeated, as a connection has
-/// failed it. Requests that come while a connection is being opened wait for it, once it is known
-/// that the next hop speaks HTTP/2; before, each opens one, as all may need theirs.
+/// A stream to `destination`, on a connection as a request needs it. Requests that come while a
+/// connection is being opened wait for it, once it is known that the next hop speaks HTTP/2;
+/// before, each opens one, as all may need theirs.
 ///
 /// # Errors
 ///
@@ -30,9 +31,10 @@ pub(in crate::http) async fn open(
     worker: &Worker,
     rules: &Arc<ConnectionRules>,
     destination: &Destination,
-    fresh: bool,
+    need: ConnectionNeed,
 ) -> Result<Opened, ConnectFailure> {
     let table = Table::of(worker);
+    let fresh = need.is_fresh();
     loop {
         let speaks = table.speaks(&destination.hop);
         if speaks == Speaks::Http1 {
@@ -42,6 +44,9 @@ pub(in crate::http) async fn open(
             };
             let connection = obtain(worker, rules, &http1, fresh).await?;
             return Ok(Opened::Http1(connection));
+        }
+        if need == ConnectionNeed::Exclusive {
+            return open_exclusive(worker, rules, destination).await;
         }
         match table.choose(worker, rules, destination, fresh) {
             Choice::Take(connection) => {
@@ -60,7 +65,7 @@ pub(in crate::http) async fn open(
                     return Ok(Opened::Http1(opened));
                 }
                 let worker = handle(worker)?;
-                let connection = Connection::begin(&worker, destination, opened).await?;
+                let connection = Connection::begin(&worker, destination, (opened, false)).await?;
                 // another request may have opened one, which is as good
                 let connection = match table.choose(&worker, rules, destination, fresh) {
                     Choice::Take(chosen) => chosen,
@@ -72,6 +77,26 @@ pub(in crate::http) async fn open(
             }
         }
     }
+}
+
+/// A stream on a connection that is opened for it, and carries no other one before it has ended.
+async fn open_exclusive(
+    worker: &Worker,
+    rules: &Arc<ConnectionRules>,
+    destination: &Destination,
+) -> Result<Opened, ConnectFailure> {
+    let table = Table::of(worker);
+    let set_up = table.begin_exclusive(&destination.hop, rules.wait_limit);
+    let set_up = set_up.await?;
+    let opened = obtain(worker, rules, destination, true).await?;
+    if !opened.is_http2() {
+        return Ok(Opened::Http1(opened));
+    }
+    let worker = handle(worker)?;
+    let connection = Connection::begin(&worker, destination, (opened, true)).await?;
+    drop(set_up);
+    let stream = Http2NextHop::begin(&worker, connection, true);
+    Ok(Opened::Http2(Box::new(stream)))
 }
 
 /// Whether a worker has a connection of HTTP/2 to a next hop.
@@ -107,7 +132,7 @@ async fn run(
 ) -> Result<(), ConnectFailure> {
     let opened = obtain(worker, rules, destination, false).await?;
     if opened.is_http2() {
-        let connection = Connection::begin(worker, destination, opened).await?;
+        let connection = Connection::begin(worker, destination, (opened, false)).await?;
         connection.set_opened_for_next();
         return Ok(());
     }

@@ -1,6 +1,7 @@
 //! A request to a next hop on a stream of HTTP/2, and the response to it.
 
 use super::connection::Connection;
+use super::need::ConnectionNeed;
 use super::reception::{Http2Reception, Reception};
 use super::request::{Http2Request, Sending};
 use super::table::Speaks;
@@ -37,6 +38,8 @@ pub(super) struct StreamState {
     pub(super) is_unprocessed: Cell<bool>,
     /// The connection has ended before there was a response, and has carried other requests.
     has_shared_connection_broken: Cell<bool>,
+    /// So it has, and one of the requests on it may be why.
+    may_have_broken: Cell<bool>,
     /// The request is a HEAD.
     pub(super) is_head: Cell<bool>,
 }
@@ -114,6 +117,14 @@ impl Http2NextHop {
         self.stream.has_shared_connection_broken.get()
     }
 
+    /// What its repetition needs.
+    pub(in crate::http) fn repetition_need(&self) -> ConnectionNeed {
+        match self.stream.may_have_broken.get() {
+            true => ConnectionNeed::Exclusive,
+            false => ConnectionNeed::Fresh,
+        }
+    }
+
     /// Ends it; whether the response was whole.
     pub(in crate::http) fn release(self) -> bool {
         self.reception.is_whole()
@@ -135,6 +146,10 @@ impl StreamState {
         let is_shared = place.connection.has_carried_others();
         self.has_shared_connection_broken
             .set(is_broken && is_shared);
+        // a next hop that ends connections in order does so for reasons of its own
+        let is_in_order = error.is_remote() && error.reason() == Some(Reason::NO_ERROR);
+        self.may_have_broken
+            .set(is_broken && is_shared && !is_in_order);
         if !error.is_remote() {
             return;
         }

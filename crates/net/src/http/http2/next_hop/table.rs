@@ -6,13 +6,15 @@ use crate::workers::Worker;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
-use tokio::time::Instant;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::{Instant, timeout};
 use weir_policy::Tick;
 use weir_policy::connections::{
     ConnectionId, IdleLimits, MultiplexedHop, StreamChoice, StreamRules,
 };
+use weir_semantics::ProxyError;
 
 /// Next hops that are remembered; beyond it those without connections are forgotten.
 const HOPS_MAX: usize = 4096;
@@ -20,6 +22,11 @@ const HOPS_MAX: usize = 4096;
 /// How long a next hop that has refused a request for HTTP/2 is spoken to by HTTP/1.1: one response
 /// of it is not to decide for ever.
 const HTTP1_FOR: Duration = Duration::from_mins(1);
+
+/// Connections to one next hop that a worker opens at once for requests which have them for
+/// themselves: all requests of a connection that has broken come at the same time. How many may be
+/// open is up to the limits of connections and the shares of clients.
+const EXCLUSIVE_SET_UPS_MAX: usize = 16;
 
 /// The connections of one worker.
 #[derive(Default)]
@@ -38,6 +45,8 @@ struct Hop {
     speaks: Speaks,
     /// When that was found.
     since: Instant,
+    /// Places of connections that are being opened for one request each.
+    exclusive_set_ups: Arc<Semaphore>,
 }
 
 /// What a next hop speaks.
@@ -64,13 +73,15 @@ impl Default for Hop {
             waiting: BTreeMap::new(),
             speaks: Speaks::Unknown,
             since: Instant::now(),
+            exclusive_set_ups: Arc::new(Semaphore::new(EXCLUSIVE_SET_UPS_MAX)),
         }
     }
 }
 
 impl Hop {
     fn is_idle(&self) -> bool {
-        self.streams.is_empty() && self.waiting.is_empty()
+        let has_set_ups = self.exclusive_set_ups.available_permits() < EXCLUSIVE_SET_UPS_MAX;
+        self.streams.is_empty() && self.waiting.is_empty() && !has_set_ups
     }
 
     /// Has as many requests decide again as there is room for.
@@ -211,12 +222,36 @@ impl Table {
         }
     }
 
-    /// A connection is open.
-    pub(super) fn opened(&self, worker: &Worker, connection: &Rc<Connection>) {
+    /// A place to open a connection for one request alone, to be held until it is open.
+    ///
+    /// # Errors
+    ///
+    /// There is none within `limit`.
+    pub(super) async fn begin_exclusive(
+        &self,
+        hop: &HopKey,
+        limit: Duration,
+    ) -> Result<OwnedSemaphorePermit, ConnectFailure> {
+        let places = {
+            let mut hops = self.hops.borrow_mut();
+            Arc::clone(&hops.entry(hop.clone()).or_default().exclusive_set_ups)
+        };
+        let place = timeout(limit, places.acquire_owned()).await;
+        place.ok().and_then(Result::ok).ok_or_else(|| {
+            let text = format!("too many connections to {hop} are being opened");
+            ConnectFailure::new(ProxyError::ConnectionLimitReached, text)
+        })
+    }
+
+    /// A connection is open; for the request that begins on it next if it `is_exclusive`.
+    pub(super) fn opened(&self, worker: &Worker, connection: &Rc<Connection>, is_exclusive: bool) {
         self.set_speaks(&connection.hop, Speaks::Http2);
         self.change(&connection.hop, |hop| {
             let (now, id) = (worker.now().tick, connection.id);
             hop.streams.opened(now, id, connection.window_bytes);
+            if is_exclusive {
+                hop.streams.set_exclusive(id);
+            }
             hop.connections.insert(id, Rc::clone(connection));
         });
     }
@@ -378,5 +413,31 @@ impl Drop for Waiting {
                 hop.wake();
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn few_connections_for_one_request_each_are_opened_at_once() {
+        let (table, hop) = (Table::default(), HopKey::new("a.example", 443));
+        let begin = async |hop| table.begin_exclusive(hop, Duration::ZERO).await;
+        let mut places = Vec::new();
+        for _ in 0..EXCLUSIVE_SET_UPS_MAX {
+            places.push(begin(&hop).await.expect("a place"));
+        }
+        let refused = begin(&hop).await.expect_err("all are taken");
+        assert_eq!(refused.error, ProxyError::ConnectionLimitReached);
+        // those to another next hop are no concern of it
+        let other = HopKey::new("b.example", 443);
+        assert!(begin(&other).await.is_ok());
+        // the next hop is not forgotten meanwhile
+        assert!(!table.hops.borrow()[&hop].is_idle());
+        places.pop();
+        assert!(begin(&hop).await.is_ok());
+        places.clear();
+        assert!(table.hops.borrow()[&hop].is_idle());
     }
 }

@@ -7,6 +7,7 @@ use super::super::frames::{
 use super::{Frames, expect_ends, fetch, gateway_to, request, respond, server};
 use crate::support::{Config, Curl, Issued, KeyKind, Nginx, RawClient, Weir};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -37,53 +38,115 @@ fn refused_request_is_sent_again_once_whatever_its_method() {
     }
 }
 
+/// A server of which it is known that it speaks HTTP/2: requests wait for one connection.
+fn known_server() -> (TcpListener, Weir) {
+    let listener = server();
+    let weir = gateway_to(&listener);
+    let first = thread::spawn(move || {
+        let mut first = Frames::accept(&listener, &[]);
+        let stream = request(&mut first).stream;
+        respond(&mut first, stream, b"known");
+        first.send(GOAWAY, 0, 0, &in_order(stream));
+        let _ = first.goaway();
+        listener
+    });
+    assert_eq!(fetch(&weir, "/").expect(200).text(), "known");
+    expect_ends(&weir, "goaway", 1);
+    (first.join().expect("no frame was unexpected"), weir)
+}
+
+/// GOAWAY of a server that acts upon requests up to that on `stream`.
+fn in_order(stream: u32) -> Vec<u8> {
+    [stream.to_be_bytes(), [0; 4]].concat()
+}
+
 #[test]
-fn safe_requests_are_sent_again_once_when_the_connection_that_they_share_breaks() {
-    // how often it breaks, whether a response has begun by then, and how many are sent again
-    let cases = [(1, false, 200, 2), (2, false, 502, 2), (1, true, 502, 0)];
-    for (breaks, has_begun, expected, retries) in cases {
-        let listener = server();
-        let weir = gateway_to(&listener);
+fn connection_that_breaks_fails_the_request_that_breaks_its_own_one_again_alone() {
+    const REQUESTS: usize = 20;
+    // how many requests break the connection that they are sent again on
+    for breaking in [0, 1, REQUESTS] {
+        let (listener, weir) = known_server();
         let next_hop = thread::spawn(move || {
-            // it is known then that HTTP/2 is spoken, so that requests wait for one connection
-            let mut first = Frames::accept(&listener, &[]);
-            let stream = request(&mut first).stream;
-            respond(&mut first, stream, b"known");
-            let mut payload = stream.to_be_bytes().to_vec();
-            payload.extend(0_u32.to_be_bytes());
-            first.send(GOAWAY, 0, 0, &payload);
-            let _ = first.goaway();
-            for _ in 0..breaks {
-                let mut client = Frames::accept(&listener, &[]);
-                for _ in 0..2 {
-                    let stream = request(&mut client).stream;
-                    if has_begun {
-                        // an interim response is one
-                        let early = block(&[(":status", "103")]);
-                        client.send(HEADERS, END_HEADERS, stream, &early);
-                    }
-                }
-                client.end();
+            let mut shared = Frames::accept(&listener, &[]);
+            for _ in 0..REQUESTS {
+                request(&mut shared);
             }
-            if expected == 200 {
-                let mut client = Frames::accept(&listener, &[]);
-                for _ in 0..2 {
-                    let stream = request(&mut client).stream;
-                    respond(&mut client, stream, b"answered");
+            shared.end();
+            let mut answered = Vec::new();
+            for number in 0..REQUESTS {
+                let mut own = Frames::accept(&listener, &[]);
+                let stream = request(&mut own).stream;
+                if number < breaking {
+                    own.end();
+                } else {
+                    respond(&mut own, stream, b"answered");
+                    answered.push(own);
                 }
-                let _ = client.goaway();
             }
+            // they carry no further request, and are closed but for one
+            answered
         });
-        assert_eq!(fetch(&weir, "/").expect(200).text(), "known");
-        expect_ends(&weir, "goaway", 1);
+        let paths: Vec<String> = (0..REQUESTS).map(|number| format!("/{number}")).collect();
+        let running = paths.iter().map(|path| Curl::direct().start(&weir.url(path)));
+        let running: Vec<_> = running.collect();
+        let replies: Vec<_> = running.into_iter().map(|curl| curl.finish().reply()).collect();
+        let failed = replies.iter().filter(|reply| reply.status() == 502).count();
+        let served = replies.iter().filter(|reply| reply.text() == "answered");
+        assert_eq!((failed, served.count()), (breaking, REQUESTS - breaking));
+        let sent_again = weir.metrics().count("weir_next_hop_retries_total");
+        assert_eq!(sent_again, REQUESTS as u64);
+        next_hop.join().expect("no frame was unexpected");
+    }
+}
+
+#[test]
+fn request_is_not_sent_again_when_its_connection_breaks_after_a_response_has_begun() {
+    let (listener, weir) = known_server();
+    let next_hop = thread::spawn(move || {
+        let mut shared = Frames::accept(&listener, &[]);
+        for _ in 0..2 {
+            let stream = request(&mut shared).stream;
+            // an interim response is one
+            let early = block(&[(":status", "103")]);
+            shared.send(HEADERS, END_HEADERS, stream, &early);
+        }
+        shared.end();
+    });
+    let running = ["/a", "/b"].map(|path| Curl::direct().start(&weir.url(path)));
+    for curl in running {
+        curl.finish().reply().expect(502);
+    }
+    assert_eq!(weir.metrics().count("weir_next_hop_retries_total"), 0);
+    next_hop.join().expect("no frame was unexpected");
+}
+
+#[test]
+fn requests_above_the_last_stream_of_a_goaway_share_the_next_connection() {
+    // in order, or for an error that one of them may have brought about
+    for (error, connections) in [(0_u32, 1), (2, 2)] {
+        let (listener, weir) = known_server();
+        let next_hop = thread::spawn(move || {
+            let mut old = Frames::accept(&listener, &[]);
+            for _ in 0..2 {
+                request(&mut old);
+            }
+            let payload = [[0; 4], error.to_be_bytes()].concat();
+            old.send(GOAWAY, 0, 0, &payload);
+            let mut open = Vec::new();
+            for _ in 0..connections {
+                let mut new = Frames::accept(&listener, &[]);
+                for _ in 0..2 / connections {
+                    let stream = request(&mut new).stream;
+                    respond(&mut new, stream, b"answered");
+                }
+                open.push(new);
+            }
+            (old, open)
+        });
         let running = ["/a", "/b"].map(|path| Curl::direct().start(&weir.url(path)));
         for curl in running {
-            let reply = curl.finish().reply().expect(expected);
-            assert!(expected != 200 || reply.text() == "answered");
+            assert_eq!(curl.finish().reply().expect(200).text(), "answered");
         }
-        let sent_again = weir.metrics().count("weir_next_hop_retries_total");
-        assert_eq!(sent_again, retries);
-        drop(weir);
         next_hop.join().expect("no frame was unexpected");
     }
 }
