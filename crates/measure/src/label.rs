@@ -520,6 +520,7 @@ labels! {
         /// More streams were reset than are allowed: Rapid Reset, MadeYouReset.
         Resets = "resets",
         /// More streams of the same client were reset, on all of its connections, than are allowed.
+        /// Its requests end as usual if few of those beyond that were on this connection.
         ClientResets = "client-resets",
         /// The client has sent more frames without request or content than are allowed.
         Control = "control",

@@ -43,7 +43,7 @@ pub mod renewal;
 pub mod retry;
 mod send_order;
 
-pub use client_resets::{ClientResets, RESET_CLIENTS_MAX};
+pub use client_resets::{ClientResets, RESET_CLIENTS_MAX, UNPAID_RESETS_MAX};
 pub use client_shares::{ClientShares, HeldBackRequest, SHARED_FROM, has_share_left};
 pub use estimate::{Mean, WaitConfidence};
 pub use frame_budget::{Flood, FrameBudget, FrameKind};

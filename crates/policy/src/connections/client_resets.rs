@@ -24,6 +24,11 @@ const CLIENT_RESETS: Rate = RESETS.times(CONNECTIONS);
 /// reset more than they should.
 pub const RESET_CLIENTS_MAX: usize = 4096;
 
+/// Streams that may be reset on a connection beyond what its client has left, before it ends with
+/// an error: a browser that leaves a page, after others behind its address have used that up. It is
+/// to take no further requests from the first of these on.
+pub const UNPAID_RESETS_MAX: u32 = 50;
+
 /// What a reset moves the time on by, nanoseconds.
 const RESET_NS: u64 = 1_000_000_000 / CLIENT_RESETS.each_s as u64;
 

@@ -329,6 +329,11 @@ impl Http2Client {
             self.closing = Some(self.end());
             self.rest();
         }
+        if self.closing.is_none() && self.connection.has_unpaid_resets() {
+            // others behind its address may have done that
+            self.close(Http2End::ClientResets);
+            return Poll::Ready(false);
+        }
         let silence = worker.settings().config.limits.client_silence;
         let silence = match self.connection.flood() {
             None => silence.as_duration(),

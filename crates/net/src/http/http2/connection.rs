@@ -327,6 +327,13 @@ impl Http2Connection {
         self.shared.flood()
     }
 
+    /// Whether a stream was reset though its client may have none reset any more: the connection is
+    /// to be closed, and its requests may end.
+    #[must_use]
+    pub fn has_unpaid_resets(&self) -> bool {
+        self.shared.has_unpaid_resets()
+    }
+
     /// What became of requests that were not given to the caller, since the last call.
     pub fn take_notices(&mut self) -> Http2Notices {
         Http2Notices {

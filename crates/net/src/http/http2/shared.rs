@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use weir_policy::Tick;
-use weir_policy::connections::{Flood, FrameBudget, FrameKind};
+use weir_policy::connections::{Flood, FrameBudget, FrameKind, UNPAID_RESETS_MAX};
 
 /// Decoded heads of requests that are under way on a connection, bytes.
 const HEADS_BYTES_MAX: usize = 256 * 1024;
@@ -48,6 +48,8 @@ struct FrameCounts {
     /// What the client has left of resets, on all of its connections.
     client: Option<ResetBudget>,
     flood: Option<Http2Flood>,
+    /// Streams that were reset beyond what the client had left.
+    unpaid_resets: u32,
 }
 
 /// What there was too much of.
@@ -68,7 +70,11 @@ impl FrameCounts {
             && let Some(client) = &self.client
             && !client.note(now)
         {
-            self.flood.get_or_insert(Http2Flood::ClientResets);
+            // a neighbour behind the same address may have used that up
+            self.unpaid_resets += 1;
+            if self.unpaid_resets > UNPAID_RESETS_MAX {
+                self.flood.get_or_insert(Http2Flood::ClientResets);
+            }
         }
     }
 }
@@ -92,6 +98,7 @@ impl Shared {
                     budget,
                     client,
                     flood: None,
+                    unpaid_resets: 0,
                 },
             }),
             now: Cell::new(now),
@@ -159,6 +166,11 @@ impl Shared {
     /// What the client has sent, or brought about, too much of.
     pub(super) fn flood(&self) -> Option<Http2Flood> {
         self.frames.borrow().counts.flood
+    }
+
+    /// Whether a stream was reset that the client had no budget for.
+    pub(super) fn has_unpaid_resets(&self) -> bool {
+        self.frames.borrow().counts.unpaid_resets > 0
     }
 
     /// Whether the head of a request has begun and is not whole.

@@ -2,9 +2,12 @@
 
 use super::Clear;
 use super::frames::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Frames, GOAWAY, HEADERS, PING,
-    RST_STREAM, SETTINGS, WINDOW_UPDATE, block, frame, get,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Frames, GOAWAY, HEADERS, NO_ERROR,
+    PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, block, frame, get,
 };
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// Sends what `make` makes for each number until the connection is closed or GOAWAY came; the code
 /// of that.
@@ -64,6 +67,17 @@ fn streams_that_the_server_is_made_to_reset_end_the_connection() {
     assert!(requests < 300, "{requests} requests were begun");
 }
 
+/// Sends this on a connection of its own, until it has been looked at.
+fn reset_some(address: SocketAddr, requests: &[u8]) {
+    let mut client = Frames::connect(address);
+    client.write(requests);
+    client.send(PING, 0, 0, &[7; 8]);
+    while client
+        .next()
+        .is_some_and(|it| it.kind != PING && it.kind != GOAWAY)
+    {}
+}
+
 #[test]
 fn resets_are_counted_over_all_connections_of_a_client() {
     let clear = Clear::with(|config| config.set("workers", "1"));
@@ -79,18 +93,13 @@ fn resets_are_counted_over_all_connections_of_a_client() {
     };
     let rapid = |stream| frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes());
     let made = |stream| frame(WINDOW_UPDATE, 0, stream, &window);
+    let address = clear.weir.address();
     // each connection stays within its own limit, of 200
     for number in 0..100 {
-        let mut client = clear.frames();
         match number % 2 {
-            0 => client.write(&requests(&rapid, 90)),
-            _ => client.write(&requests(&made, 90)),
-        };
-        client.send(PING, 0, 0, &[7; 8]);
-        while client
-            .next()
-            .is_some_and(|it| it.kind != PING && it.kind != GOAWAY)
-        {}
+            0 => reset_some(address, &requests(&rapid, 90)),
+            _ => reset_some(address, &requests(&made, 90)),
+        }
     }
     let metrics = clear.weir.metrics();
     let ended = metrics.count("weir_http2_connections_total{end=\"client-resets\"}");
@@ -107,6 +116,60 @@ fn resets_are_counted_over_all_connections_of_a_client() {
     let mut client = clear.frames();
     client.get(1, "/cached");
     assert_eq!(client.until(HEADERS).kind, HEADERS);
+    clear.expect_others_are_served();
+}
+
+#[test]
+fn requests_under_way_outlive_the_resets_of_neighbours() {
+    let clear = Clear::with(|config| config.set("workers", "1"));
+    std::fs::create_dir(clear.nginx.path("put")).expect("a folder");
+    let mut neighbour = clear.frames();
+    let upload = block(&[&get("/put/a")[1..], &[(":method", "PUT")]].concat());
+    neighbour.send(HEADERS, END_HEADERS, 1, &upload);
+    neighbour.send(DATA, 0, 1, b"begin");
+    let head = block(&get("/private"));
+    let resets = (0..90).map(|number| {
+        let stream = 2 * number + 1;
+        let request = frame(HEADERS, END_HEADERS | END_STREAM, stream, &head);
+        let reset = frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes());
+        [request, reset].concat()
+    });
+    let resets = resets.collect::<Vec<_>>().concat();
+    let address = clear.weir.address();
+    for _ in 0..30 {
+        reset_some(address, &resets);
+    }
+    let is_over = AtomicBool::new(false);
+    let goaway = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                reset_some(address, &resets);
+            }
+        });
+        // one of few resets finds nothing left
+        let goaway = (1..1000).find_map(|number| {
+            let stream = 2 * number + 1;
+            neighbour.get(stream, "/private");
+            neighbour.send(RST_STREAM, 0, stream, &8_u32.to_be_bytes());
+            neighbour.send(PING, 0, 0, &[7; 8]);
+            let frame = neighbour.until(PING);
+            (frame.kind == GOAWAY).then_some(frame)
+        });
+        is_over.store(true, Ordering::Relaxed);
+        goaway.expect("the connection is closed")
+    });
+    assert_eq!(goaway.error(), NO_ERROR);
+    neighbour.send(DATA, END_STREAM, 1, b", end");
+    loop {
+        let frame = neighbour.next().expect("a response");
+        match frame.kind {
+            GOAWAY => assert_eq!(frame.error(), NO_ERROR),
+            HEADERS if frame.stream == 1 => break,
+            kind => assert_ne!((kind, frame.stream), (RST_STREAM, 1)),
+        }
+    }
+    let stored = std::fs::read(clear.nginx.path("put/a")).expect("stored");
+    assert_eq!(stored, b"begin, end");
     clear.expect_others_are_served();
 }
 
