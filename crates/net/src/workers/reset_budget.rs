@@ -21,8 +21,9 @@ impl ResetBudget {
         Self { client, clients }
     }
 
-    /// Notes a reset; whether the budget permits it.
-    pub(crate) fn note(&self, now: Tick) -> bool {
+    /// Notes a reset; whether the budget permits it. Where several clients share a connection, that
+    /// goes on in any case.
+    pub fn note(&self, now: Tick) -> bool {
         self.clients.borrow_mut().note(now, self.client)
     }
 

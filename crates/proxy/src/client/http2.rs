@@ -145,7 +145,7 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
     let listener = accepted.listener;
     let address = accepted.peer.ip();
     let is_trusted = settings.forwarded(listener.mode).trusts(address);
-    // of one that stands for others, or of another node, the users are not known here
+    // of one that stands for others, or of another node, the clients are not known here
     let is_for_clients = listener.peers == ForPeers::No;
     let is_client = !is_trusted && is_for_clients;
     let has_several_clients = is_trusted && is_for_clients;
@@ -162,6 +162,7 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
             true => settings.config.forwarded.clients_per_connection,
             false => 1,
         },
+        names_clients: has_several_clients,
     };
     let (stream, unread) = (accepted.stream, accepted.unread);
     let resets = client.map(|client| worker.net().reset_budget(client));
@@ -211,6 +212,7 @@ impl Http2Client {
             let now = self.shared.worker.now().tick;
             match self.connection.poll_accept(cx, now) {
                 Poll::Ready(Http2Accepted::Request(head, stream)) => self.begin(cx, head, stream),
+                Poll::Ready(Http2Accepted::Abandoned(head)) => self.shared.note_abandoned(&head),
                 Poll::Ready(Http2Accepted::End) => return Poll::Ready(()),
                 Poll::Pending => {
                     self.note();

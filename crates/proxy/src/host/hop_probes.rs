@@ -131,13 +131,14 @@ async fn ask(
     if link.is_some_and(|link| link.look() != Admission::Go) {
         return Outcome::Unknown;
     }
-    let mut hop = match NextHopStream::open(worker.net(), rules, &destination, ConnectionNeed::Fresh).await {
-        Ok(hop) => hop,
-        Err(failure) if failure.error == ProxyError::ConnectionLimitReached => {
-            return Outcome::Unknown;
-        }
-        Err(_) => return Outcome::Failed,
-    };
+    let mut hop =
+        match NextHopStream::open(worker.net(), rules, &destination, ConnectionNeed::Fresh).await {
+            Ok(hop) => hop,
+            Err(failure) if failure.error == ProxyError::ConnectionLimitReached => {
+                return Outcome::Unknown;
+            }
+            Err(_) => return Outcome::Failed,
+        };
     let mut head = begin_head("GET", probe.path.as_str(), key.to_string().as_bytes());
     write::field(&mut head, "User-Agent", b"weir probe");
     write::field(&mut head, "Cache-Control", b"no-store");

@@ -154,6 +154,7 @@ async fn serve(socket: TcpStream, choice: u8) {
         head_bytes_max: 64 * 1024,
         window_closed: Duration::from_secs(60),
         clients: 1,
+        names_clients: choice & 4 != 0,
     };
     let now = Now {
         wall: Timestamp(0),
@@ -175,6 +176,9 @@ async fn serve(socket: TcpStream, choice: u8) {
                     number = number.wrapping_add(1);
                     let next_hops = Rc::clone(&next_hops);
                     streams.spawn_local(answer((stream, length), number, next_hops));
+                }
+                Poll::Ready(Http2Accepted::Abandoned(head)) => {
+                    check_head(&head);
                 }
                 Poll::Ready(Http2Accepted::End) => return Poll::Ready(()),
                 Poll::Pending => return Poll::Pending,

@@ -2,6 +2,7 @@
 
 use super::connection::Http2Stream;
 use super::response::Http2Response;
+use crate::workers::ResetBudget;
 use bytes::Bytes;
 use h2::RecvStream;
 use std::io;
@@ -70,6 +71,11 @@ impl Http2Answer {
     #[must_use]
     pub fn text(&self) -> &[u8] {
         &self.text
+    }
+
+    /// A reset of the stream counts for `client`, too: its connection has requests of several.
+    pub fn count_resets_for(&mut self, client: ResetBudget) {
+        self.response.count_resets_for(client);
     }
 
     /// Whether its content waits for that of others, which are more urgent.

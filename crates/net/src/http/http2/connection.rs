@@ -50,6 +50,9 @@ pub struct Http2Rules {
     pub window_closed: Duration,
     /// Clients that share the connection, at most: it has the budgets of all of them.
     pub clients: u32,
+    /// Its requests say which client they are for: the caller is to have resets count for that one,
+    /// too.
+    pub names_clients: bool,
 }
 
 /// What became of a connection or its requests without that they were given to the caller; counts
@@ -79,6 +82,8 @@ pub struct Http2SendProgress {
 pub enum Http2Accepted {
     /// A request: its head as HTTP/1.1 has it, and its stream.
     Request(Vec<u8>, Http2Stream),
+    /// The head of a request that was reset before, of a connection whose requests name clients.
+    Abandoned(Vec<u8>),
     /// The end of the connection: nothing more can be sent or received.
     End,
 }
@@ -93,8 +98,8 @@ pub struct Http2Stream {
     urgency: Urgency,
     /// It is to become a WebSocket (RFC 8441).
     opens_websocket: bool,
-    /// Whom a reset counts for, beside its connection.
-    asker: Option<ResetBudget>,
+    /// The client that a reset counts for, beside the connection.
+    client: Option<ResetBudget>,
 }
 
 impl Http2Stream {
@@ -113,10 +118,14 @@ impl Http2Stream {
         is_reset(&mut self.response)
     }
 
-    /// A reset of the stream counts for `asker`, too: its connection has requests of several
-    /// clients.
-    pub fn charge_resets_to(&mut self, asker: ResetBudget) {
-        self.asker = Some(asker);
+    /// A reset of the stream counts for `client`, too: its connection has requests of several.
+    pub fn count_resets_for(&mut self, client: ResetBudget) {
+        self.client = Some(client);
+    }
+
+    /// Drops a request whose stream was reset, which counts.
+    pub fn abandon(self) {
+        drop(self.into_parts());
     }
 
     /// The halves of the stream.
@@ -125,8 +134,9 @@ impl Http2Stream {
         length: BodyLength,
         trailers: (HeadLimits, NamedFields),
     ) -> (Http2Content, Http2Response) {
+        let client = self.client.clone();
         let (content, response) = self.into_parts();
-        let shared = response.shared();
+        let shared = (response.shared(), client);
         (
             Http2Content::new(content, length, trailers, shared),
             response,
@@ -140,8 +150,8 @@ impl Http2Stream {
         if self.opens_websocket {
             response.opens_websocket();
         }
-        if let Some(asker) = self.asker {
-            response.charge_resets_to(asker);
+        if let Some(client) = self.client {
+            response.count_resets_for(client);
         }
         (self.content, response)
     }
@@ -152,6 +162,7 @@ pub struct Http2Connection {
     state: State,
     shared: Rc<Shared>,
     form: Http2Form,
+    names_clients: bool,
     notices: Http2Notices,
     /// The client has begun as HTTP/2 has it.
     was_open: bool,
@@ -198,6 +209,7 @@ impl Http2Connection {
             state: State::Handshake(handshake),
             shared,
             form: rules.form,
+            names_clients: rules.names_clients,
             notices: Http2Notices::default(),
             was_open: false,
             is_abrupt: false,
@@ -205,11 +217,15 @@ impl Http2Connection {
         }
     }
 
-    /// Moves the connection and its streams; ready with a request, or with its end.
+    /// Moves the connection and its streams; ready with a request, one that was reset, or its end.
     pub fn poll_accept(&mut self, cx: &mut Context<'_>, now: Tick) -> Poll<Http2Accepted> {
         self.shared.set_now(now);
         let accepted = self.poll_next(cx);
-        if !matches!(accepted, Poll::Ready(Http2Accepted::Request(..))) {
+        let is_request = matches!(
+            accepted,
+            Poll::Ready(Http2Accepted::Request(..) | Http2Accepted::Abandoned(_))
+        );
+        if !is_request {
             // `h2` has no more frames at the moment: what it has given is sent together
             if let Poll::Ready(Err(_)) = self.shared.poll_sent(cx) {
                 self.shared.send_buffer.borrow_mut().clear();
@@ -231,6 +247,7 @@ impl Http2Connection {
                 State::Open(connection) => {
                     if !self.is_abrupt && self.shared.flood().is_some() {
                         self.is_abrupt = true;
+                        self.shared.set_failed();
                         connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
                     }
                     match connection.poll_accept(cx) {
@@ -238,6 +255,9 @@ impl Http2Connection {
                             // `h2` gives what came in one read: the reset may be there, too
                             if self.shared.flood().is_some() || is_reset(&mut response) {
                                 self.notices.abandoned += 1;
+                                if let Some(abandoned) = self.abandoned(request) {
+                                    return Poll::Ready(abandoned);
+                                }
                             } else if let Some(accepted) = self.take(request, response) {
                                 return Poll::Ready(accepted);
                             }
@@ -256,6 +276,17 @@ impl Http2Connection {
         }
     }
 
+    /// The head of a request that was reset, if that counts for the client which it names. Of one
+    /// that is malformed it is not known; what ends with the connection counts for none.
+    fn abandoned(&self, request: Request<RecvStream>) -> Option<Http2Accepted> {
+        if !self.names_clients || self.shared.has_failed() {
+            return None;
+        }
+        let (parts, content) = request.into_parts();
+        let head = head::request_head(&parts, self.form, content.is_end_stream());
+        head.ok().map(Http2Accepted::Abandoned)
+    }
+
     /// Takes a request, unless that is refused here.
     fn take(
         &mut self,
@@ -271,7 +302,7 @@ impl Http2Connection {
                     let urgency = parts.headers.get("priority");
                     let urgency = urgency.map(|value| Urgency::of(value.as_bytes()));
                     let stream = Http2Stream {
-                        asker: None,
+                        client: None,
                         urgency: urgency.unwrap_or_default(),
                         opens_websocket: head::opens_websocket(&parts) == Ok(true),
                         content,
@@ -382,6 +413,7 @@ impl Http2Connection {
         match &mut self.state {
             State::Open(connection) if !self.is_abrupt => {
                 self.is_abrupt = true;
+                self.shared.set_failed();
                 connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
             }
             State::Handshake(_) => self.state = State::Ended,
@@ -403,4 +435,126 @@ impl Http2Connection {
 fn is_reset(response: &mut SendResponse<Piece>) -> bool {
     let mut context = Context::from_waker(Waker::noop());
     matches!(response.poll_reset(&mut context), Poll::Ready(Ok(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::http2::{HTTP2_PREFACE, Http2Answer};
+    use crate::http::received_content::ContentError;
+    use std::cell::RefCell;
+    use std::future::poll_fn;
+    use std::net::{IpAddr, Ipv4Addr};
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::{TcpListener, TcpStream};
+    use weir_policy::connections::ClientResets;
+    use weir_policy::destination::ClientNetwork;
+    use weir_semantics::{Scheme, Timestamp};
+
+    const RULES: Http2Rules = Http2Rules {
+        form: Http2Form::Origin(Scheme::Http),
+        streams_max: 100,
+        head_bytes_max: 64 * 1024,
+        window_closed: Duration::from_mins(1),
+        clients: 100,
+        names_clients: true,
+    };
+
+    const NOW: Now = Now {
+        wall: Timestamp(0),
+        tick: Tick(0),
+    };
+
+    /// SETTINGS with windows of no bytes.
+    const SETTINGS: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0\0";
+
+    /// A request on stream 1 of a client that may have one stream reset.
+    struct NamedClient {
+        socket: TcpStream,
+        connection: Http2Connection,
+        stream: Http2Stream,
+        client: ClientNetwork,
+        clients: Rc<RefCell<ClientResets>>,
+    }
+
+    impl NamedClient {
+        /// What it sends behind its settings begins with the head of a request.
+        async fn send(frames: &[u8]) -> Self {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let mut socket = TcpStream::connect(address).await.unwrap();
+            let (accepted, _) = listener.accept().await.unwrap();
+            let bytes = [HTTP2_PREFACE, SETTINGS, frames].concat();
+            socket.write_all(&bytes).await.unwrap();
+            let client = ClientNetwork::of(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
+            let mut full = ClientResets::default();
+            let most = (0..).take_while(|_| full.note(NOW.tick, client)).count();
+            let mut resets = ClientResets::default();
+            for _ in 1..most {
+                assert!(resets.note(NOW.tick, client));
+            }
+            let accepted = (ClientSocket::Clear(accepted), Vec::new());
+            let mut connection = Http2Connection::new(accepted, RULES, None, NOW);
+            let accepted = poll_fn(|cx| connection.poll_accept(cx, NOW.tick)).await;
+            let Http2Accepted::Request(_, stream) = accepted else {
+                panic!("no request");
+            };
+            Self {
+                socket,
+                connection,
+                stream,
+                client,
+                clients: Rc::new(RefCell::new(resets)),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn malformed_trailers_count_for_the_client_that_a_proxy_names() {
+        // a POST, and trailers with outer white space (RFC 9113 §8.2.1)
+        let mut named = NamedClient::send(
+            b"\0\0\x0b\x01\x04\0\0\0\x01\x83\x86\x84\x01\x06a.test\
+            \0\0\x09\x01\x05\0\0\0\x01\0\x03x-a\x03 b ",
+        )
+        .await;
+        let resets = ResetBudget::new(named.client, &named.clients);
+        named.stream.count_resets_for(resets);
+        let limits = (HeadLimits::default(), NamedFields::NONE);
+        let (mut content, response) = named.stream.split(BodyLength::Chunked, limits);
+        let received = poll_fn(|cx| {
+            let _ = named.connection.poll_accept(cx, NOW.tick);
+            content.poll_receive(cx, &mut [], &mut Vec::new())
+        });
+        assert!(matches!(received.await, Err(ContentError::Disconnected)));
+        let is_exhausted = named.clients.borrow().is_exhausted(NOW.tick, named.client);
+        assert!(is_exhausted);
+        drop((content, response, named.socket));
+    }
+
+    #[tokio::test]
+    async fn answer_that_is_reset_before_it_is_sent_counts_and_one_that_is_broken_off_does_not() {
+        for is_broken_off in [false, true] {
+            let get = b"\0\0\x0b\x01\x05\0\0\0\x01\x82\x86\x84\x01\x06a.test";
+            let mut named = NamedClient::send(get).await;
+            let text = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na".to_vec();
+            let mut answer = Http2Answer::new(named.stream, text);
+            let is_pending = poll_fn(|cx| Poll::Ready(answer.poll_sent(cx).is_pending()));
+            assert!(is_pending.await, "its window is closed");
+            if is_broken_off {
+                named.connection.break_off();
+            } else {
+                let reset = b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\x08";
+                named.socket.write_all(reset).await.unwrap();
+            }
+            let sent = poll_fn(|cx| {
+                let _ = named.connection.poll_accept(cx, NOW.tick);
+                answer.poll_sent(cx)
+            });
+            assert!(sent.await.is_err());
+            answer.count_resets_for(ResetBudget::new(named.client, &named.clients));
+            drop(answer);
+            let is_exhausted = named.clients.borrow().is_exhausted(NOW.tick, named.client);
+            assert_eq!(is_exhausted, !is_broken_off);
+        }
+    }
 }

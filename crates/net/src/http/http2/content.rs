@@ -3,6 +3,7 @@
 use super::head;
 use super::shared::Shared;
 use crate::http::received_content::{ContentError, ReceivedContent};
+use crate::workers::ResetBudget;
 use h2::RecvStream;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -22,6 +23,8 @@ pub(crate) struct Http2Content {
     content_bytes: u64,
     trailers: Vec<u8>,
     shared: Rc<Shared>,
+    /// The client that a reset counts for, beside the connection.
+    client: Option<ResetBudget>,
 }
 
 impl Http2Content {
@@ -29,7 +32,7 @@ impl Http2Content {
         stream: RecvStream,
         length: BodyLength,
         (limits, named): (HeadLimits, NamedFields),
-        shared: Rc<Shared>,
+        (shared, client): (Rc<Shared>, Option<ResetBudget>),
     ) -> Self {
         Self {
             stream,
@@ -41,6 +44,7 @@ impl Http2Content {
             content_bytes: 0,
             trailers: Vec::new(),
             shared,
+            client,
         }
     }
 
@@ -98,6 +102,9 @@ impl Http2Content {
             let Some(lines) = head::trailers(&fields, self.limits, &self.named) else {
                 // the content is not whole, as its end is malformed (RFC 9113 §8.1.1)
                 self.shared.note_malformed();
+                if let Some(client) = &self.client {
+                    self.shared.note_reset_for(client);
+                }
                 return Poll::Ready(Err(ContentError::Disconnected));
             };
             self.trailers = lines;

@@ -1,5 +1,5 @@
-//! Follows the frames that pass on a connection (RFC 9113 §4.1). Of payloads only the error code of
-//! RST_STREAM is looked at.
+//! Follows the frames that pass on a connection (RFC 9113 §4.1). Of payloads only the error codes
+//! of RST_STREAM and GOAWAY are looked at.
 
 /// Bytes of the head of a frame.
 const HEAD_BYTES: usize = 9;
@@ -14,7 +14,7 @@ pub(super) struct FrameHead {
     pub(super) length: u32,
     pub(super) kind: u8,
     pub(super) flags: u8,
-    /// That of RST_STREAM (RFC 9113 §6.4); 0 of other frames.
+    /// That of RST_STREAM and GOAWAY (RFC 9113 §6.4, §6.8); 0 of other frames.
     pub(super) error_code: u32,
 }
 
@@ -29,6 +29,8 @@ impl FrameHead {
 
     /// Bytes of the payload of RST_STREAM.
     const RESET_BYTES: u32 = 4;
+    /// Bytes of that of GOAWAY, to the end of its error code.
+    const GOAWAY_BYTES: u32 = 8;
 
     const END_STREAM: u8 = 1;
     const ACK: u8 = 1;
@@ -57,8 +59,14 @@ impl FrameHead {
         self.flags & Self::END_HEADERS != 0
     }
 
-    const fn has_error_code(self) -> bool {
-        self.kind == Self::RST_STREAM && self.length == Self::RESET_BYTES
+    /// Bytes of its payload to the end of its error code, of which that is the last four; 0: it
+    /// has none.
+    const fn code_bytes(self) -> u32 {
+        match self.kind {
+            Self::RST_STREAM if self.length == Self::RESET_BYTES => Self::RESET_BYTES,
+            Self::GOAWAY if self.length >= Self::GOAWAY_BYTES => Self::GOAWAY_BYTES,
+            _ => 0,
+        }
     }
 }
 
@@ -72,8 +80,10 @@ pub(super) struct FrameReader {
     known: usize,
     /// Bytes of the payload that are still to come.
     payload: u32,
-    /// RST_STREAM, whose error code comes.
-    reset: Option<FrameHead>,
+    /// A frame whose error code comes.
+    coded: Option<FrameHead>,
+    /// Bytes of its payload that are still to come, to the end of that.
+    code_left: u32,
     /// A head of a message has begun, and its last frame has not come whole.
     is_in_head: bool,
     /// The frame whose payload comes is the last of a head.
@@ -97,7 +107,8 @@ impl FrameReader {
             head: [0; HEAD_BYTES],
             known: 0,
             payload: 0,
-            reset: None,
+            coded: None,
+            code_left: 0,
             is_in_head: false,
             ends_head: false,
         }
@@ -109,7 +120,7 @@ impl FrameReader {
     }
 
     /// Follows `bytes`, and calls `note` with the head of each frame once that has come, with that
-    /// of RST_STREAM once its error code has.
+    /// of RST_STREAM and GOAWAY once the error code has.
     pub(super) fn follow(&mut self, mut bytes: &[u8], mut note: impl FnMut(FrameHead)) {
         let before = self.before.min(bytes.len());
         self.before -= before;
@@ -121,13 +132,15 @@ impl FrameReader {
                 self.payload -= passed;
                 let (payload, rest) = bytes.split_at(passed as usize);
                 bytes = rest;
-                if let Some(reset) = &mut self.reset {
-                    let code = payload
-                        .iter()
-                        .fold(reset.error_code, |code, byte| code << 8 | u32::from(*byte));
-                    reset.error_code = code;
-                    if self.payload == 0 {
-                        self.reset.take().into_iter().for_each(&mut note);
+                if let Some(frame) = &mut self.coded {
+                    let of_code = self.code_left.min(passed);
+                    // of more than four bytes the last ones stay
+                    for byte in &payload[..of_code as usize] {
+                        frame.error_code = frame.error_code << 8 | u32::from(*byte);
+                    }
+                    self.code_left -= of_code;
+                    if self.code_left == 0 {
+                        self.coded.take().into_iter().for_each(&mut note);
                     }
                 }
                 self.end_head();
@@ -150,9 +163,12 @@ impl FrameReader {
                 self.is_in_head |= frame.is_of_head();
                 self.ends_head = frame.is_of_head() && frame.ends_head();
                 self.end_head();
-                match frame.has_error_code() {
-                    true => self.reset = Some(frame),
-                    false => note(frame),
+                match frame.code_bytes() {
+                    0 => note(frame),
+                    code_left => {
+                        self.code_left = code_left;
+                        self.coded = Some(frame);
+                    }
                 }
             }
         }
@@ -189,6 +205,9 @@ mod tests {
             frame(FrameHead::RST_STREAM, 0, &[5; 5]),
             frame(FrameHead::RST_STREAM, 0, &[]),
             frame(FrameHead::RST_STREAM, 0, &[0, 0, 0, 8]),
+            frame(FrameHead::GOAWAY, 0, b"\0\0\0\x07\0\0\0\x0bcalm"),
+            frame(FrameHead::GOAWAY, 0, &[9; 7]),
+            frame(FrameHead::DATA, 0, &[3; 20]),
         ]
         .concat();
         for step in [1, 2, 8, 9, 10, 4096, sent.len()] {
@@ -209,9 +228,12 @@ mod tests {
                 (3, 5, false),
                 (3, 0, false),
                 (3, 4, false),
+                (7, 12, false),
+                (7, 7, false),
+                (0, 20, false),
             ];
             assert_eq!(kinds, expected, "pieces of {step}");
-            let expected = [0, 0, 0, 0, 0x0102_0304, 0, 0, 8];
+            let expected = [0, 0, 0, 0, 0x0102_0304, 0, 0, 8, 11, 0, 0];
             assert_eq!(codes, expected, "pieces of {step}");
             assert!(!reader.is_in_head());
         }

@@ -59,7 +59,8 @@ impl SendHalf {
         }
     }
 
-    /// Whether the client has reset the stream, or `h2` has for an error of it.
+    /// Whether the client has reset the stream, or `h2` has for an error of it; or the connection
+    /// ends with an error, which `h2` does not tell from that ([`Shared::has_failed`]).
     fn is_reset_by_client(&mut self) -> bool {
         let cx = &mut Context::from_waker(Waker::noop());
         let polled = match self {
@@ -101,8 +102,8 @@ pub(crate) struct Http2Response {
     sent_bytes: u64,
     stop: Option<Stop>,
     tunnel: Tunnel,
-    /// Whom a reset counts for, beside its connection.
-    asker: Option<ResetBudget>,
+    /// The client that a reset counts for, beside the connection.
+    client: Option<ResetBudget>,
 }
 
 /// Whether the stream becomes one of bytes.
@@ -141,7 +142,7 @@ impl Http2Response {
             sent_bytes: 0,
             stop: None,
             tunnel: Tunnel::Other,
-            asker: None,
+            client: None,
         }
     }
 
@@ -161,9 +162,9 @@ impl Http2Response {
         }
     }
 
-    /// A reset of the stream counts for `asker`, too.
-    pub(super) fn charge_resets_to(&mut self, asker: ResetBudget) {
-        self.asker = Some(asker);
+    /// A reset of the stream counts for `client`, too.
+    pub(super) fn count_resets_for(&mut self, client: ResetBudget) {
+        self.client = Some(client);
     }
 
     /// What the streams of its connection share.
@@ -435,8 +436,8 @@ impl Http2Response {
             self.shared.note_stall();
         }
         let mut half = self.half.borrow_mut();
-        if let Some(asker) = self.asker.take_if(|_| half.is_reset_by_client()) {
-            self.shared.charge(&asker);
+        if let Some(client) = self.client.take_if(|_| half.is_reset_by_client()) {
+            self.shared.note_reset_for(&client);
         }
         half.reset(reason);
     }

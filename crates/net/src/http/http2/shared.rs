@@ -34,6 +34,8 @@ pub(super) struct Shared {
     has_settings: Cell<bool>,
     /// Streams that were reset as their window stayed closed.
     stalled: Cell<u64>,
+    /// It ends with an error, and all of its streams with it.
+    has_failed: Cell<bool>,
 }
 
 struct Frames {
@@ -106,6 +108,7 @@ impl Shared {
             has_heads: Cell::new(false),
             has_settings: Cell::new(false),
             stalled: Cell::new(0),
+            has_failed: Cell::new(false),
         }
     }
 
@@ -155,6 +158,10 @@ impl Shared {
             let kind = match frame.kind {
                 FrameHead::RST_STREAM => FrameKind::of_sent_reset(frame.error_code),
                 FrameHead::DATA => Some(FrameKind::SentContent),
+                FrameHead::GOAWAY if frame.error_code != 0 => {
+                    self.has_failed.set(true);
+                    None
+                }
                 _ => None,
             };
             if let Some(kind) = kind {
@@ -166,6 +173,16 @@ impl Shared {
     /// What the client has sent, or brought about, too much of.
     pub(super) fn flood(&self) -> Option<Http2Flood> {
         self.frames.borrow().counts.flood
+    }
+
+    /// The connection ends with an error.
+    pub(super) fn set_failed(&self) {
+        self.has_failed.set(true);
+    }
+
+    /// Whether it ends so, or is about to.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed.get() || self.flood().is_some()
     }
 
     /// Whether a stream was reset that the client had no budget for.
@@ -196,10 +213,12 @@ impl Shared {
         counts.note(self.now.get(), FrameKind::Reset);
     }
 
-    /// A stream has ended by frames of the client, and this budget is that of whom it was for.
-    pub(super) fn charge(&self, asker: &ResetBudget) {
-        // the connection is one of several clients, and goes on
-        let _ = asker.note(self.now.get());
+    /// A stream has ended by frames of the connection, which counts for this client among those
+    /// that share it. Those that end with the connection count for none.
+    pub(super) fn note_reset_for(&self, client: &ResetBudget) {
+        if !self.has_failed() {
+            client.note(self.now.get());
+        }
     }
 
     /// A stream is reset as its window stays closed.

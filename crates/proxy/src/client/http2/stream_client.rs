@@ -6,6 +6,7 @@ use crate::exchange::run;
 use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use crate::log::served::{self, ServedRequest};
+use crate::request::who_asked::counted_client;
 use crate::send::heads::INLINE_BYTES_MAX;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
@@ -20,7 +21,10 @@ use weir_measure::{Http2Reset, Metric};
 use weir_net::Deadline;
 use weir_net::http::{ClientStream, Http2Answer, Http2Stream};
 use weir_net::next_hops::DistinctPeers;
+use weir_net::workers::ResetBudget;
+use weir_policy::destination::ClientNetwork;
 use weir_policy::route::ConnectionHops;
+use weir_wire::{LineBuffer, Progress, parse_request};
 
 /// Copies of stored responses that wait for the windows of one connection, bytes; further ones are
 /// not copied before they can be sent.
@@ -181,6 +185,32 @@ impl StreamClient {
         }
     }
 
+    /// What a client has left of resets that requests of this connection count for. A proxy that
+    /// names no client is none: all those behind it would share that of one.
+    fn resets_of(&self, counted: Option<ClientNetwork>) -> Option<ResetBudget> {
+        let proxy = ClientNetwork::of(self.peer.ip());
+        let client = counted.filter(|client| self.has_several_clients && *client != proxy)?;
+        Some(self.worker.net().reset_budget(client))
+    }
+
+    /// The same of the client that the head of a request names.
+    fn resets_by_head(&self, head: &[u8], settings: &Settings) -> Option<ResetBudget> {
+        let mut lines = LineBuffer::new();
+        match parse_request(head, &settings.heads, &mut lines) {
+            Ok(Progress::Complete { head, .. }) => {
+                self.resets_of(counted_client(settings, self.facts(0), head.fields))
+            }
+            Ok(Progress::Partial) | Err(_) => None,
+        }
+    }
+
+    /// A request with this head was reset before it was given to this.
+    pub(super) fn note_abandoned(&self, head: &[u8]) {
+        if let Some(resets) = self.resets_by_head(head, &self.worker.settings()) {
+            resets.note(self.worker.now().tick);
+        }
+    }
+
     /// Carries out an exchange.
     pub(super) async fn exchange(
         self: Rc<Self>,
@@ -188,19 +218,20 @@ impl StreamClient {
         mut stream: Http2Stream,
     ) {
         let counters = self.worker.counters();
-        if stream.is_reset() {
-            // frames that had come were read before this task began: nothing is forwarded
-            return counters.inc(Metric::Http2AbandonedRequests);
-        }
+        let is_reset = stream.is_reset();
         if self.has_several_clients
-            && let Some(asker) = exchange.counted_client()
+            && let Some(resets) = self.resets_of(exchange.counted_client())
         {
-            let resets = self.worker.net().reset_budget(asker);
-            if resets.is_exhausted(self.worker.now().tick) {
+            if !is_reset && resets.is_exhausted(self.worker.now().tick) {
                 counters.inc(Metric::Http2Resets(Http2Reset::ClientResets));
                 return stream.refuse_calmly();
             }
-            stream.charge_resets_to(resets);
+            stream.count_resets_for(resets);
+        }
+        if is_reset {
+            // frames that had come were read before this task began: nothing is forwarded
+            counters.inc(Metric::Http2AbandonedRequests);
+            return stream.abandon();
         }
         if exchange.settings.remembers_connections {
             let mut hops = self.hops.borrow_mut();
@@ -242,10 +273,16 @@ impl StreamClient {
     pub(super) fn report(&self, sending: Sending, is_whole: bool) {
         let Sending {
             request,
-            answer,
+            mut answer,
             mut served,
         } = sending;
         let (worker, settings) = (&self.worker, &request.settings);
+        if !is_whole
+            && self.has_several_clients
+            && let Some(resets) = self.resets_by_head(&request.head, settings)
+        {
+            answer.count_resets_for(resets);
+        }
         let text = answer.text();
         if self.listener.peers == ForPeers::No && settings.config.admin.top {
             let (requests, bytes) = (served.len() as u64, text.len() as u64);

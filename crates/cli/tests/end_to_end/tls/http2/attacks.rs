@@ -2,8 +2,8 @@
 
 use super::Clear;
 use super::frames::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Frames, GOAWAY, HEADERS, NO_ERROR,
-    PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, block, frame, get,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Frames, GOAWAY, HEADERS,
+    NO_ERROR, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, block, frame, get,
 };
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -11,6 +11,7 @@ mod next_hops;
 mod nghttp;
 mod priorities;
 mod transfers;
+mod trusted_proxies;
 mod websockets;
 
 use crate::support::{Config, Curl, Nginx, Weir};

@@ -87,9 +87,14 @@ fn connection_that_breaks_fails_the_request_that_breaks_its_own_one_again_alone(
             answered
         });
         let paths: Vec<String> = (0..REQUESTS).map(|number| format!("/{number}")).collect();
-        let running = paths.iter().map(|path| Curl::direct().start(&weir.url(path)));
+        let running = paths
+            .iter()
+            .map(|path| Curl::direct().start(&weir.url(path)));
         let running: Vec<_> = running.collect();
-        let replies: Vec<_> = running.into_iter().map(|curl| curl.finish().reply()).collect();
+        let replies: Vec<_> = running
+            .into_iter()
+            .map(|curl| curl.finish().reply())
+            .collect();
         let failed = replies.iter().filter(|reply| reply.status() == 502).count();
         let served = replies.iter().filter(|reply| reply.text() == "answered");
         assert_eq!((failed, served.count()), (breaking, REQUESTS - breaking));
