@@ -5,7 +5,7 @@ use super::head::{self, Http2Form, Malformed};
 use super::piece::Piece;
 use super::response::Http2Response;
 use super::shared::{HeadPlace, Http2Flood, Shared};
-use super::transport::Transport;
+use super::transport::{READ_BYTES_MAX, Transport};
 use super::{FRAME_BYTES_MAX, SEND_BYTES_MAX};
 use crate::client::ClientSocket;
 use crate::workers::ResetBudget;
@@ -17,7 +17,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
-use weir_policy::connections::FrameBudget;
+use weir_policy::connections::{Flood, FrameBudget};
 use weir_policy::{Now, Tick};
 use weir_semantics::{NamedFields, Urgency};
 use weir_wire::{BodyLength, HeadLimits};
@@ -34,8 +34,14 @@ const CONNECTION_WINDOW: u32 = 256 * 1024;
 const ERROR_RESETS_MAX: usize = 1000;
 
 /// Streams that the client may reset before they are looked at, at once: Rapid Reset
-/// (CVE-2023-44487).
-const PENDING_RESETS_MAX: usize = 100;
+/// (CVE-2023-44487). More than come in one read, behind which they are looked at: so it is
+/// [`FrameBudget`] that says when there are too many, and why the connection ends.
+const PENDING_RESETS_MAX: usize = 512;
+
+/// Bytes of the shortest HEADERS frame, and of RST_STREAM behind it.
+const RESET_REQUEST_BYTES: usize = 9 + 13;
+
+const _: () = assert!(READ_BYTES_MAX / RESET_REQUEST_BYTES < PENDING_RESETS_MAX);
 
 /// What a connection may take.
 #[derive(Clone, Copy, Debug)]
@@ -201,7 +207,7 @@ impl Http2Connection {
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_local_error_reset_streams(Some(ERROR_RESETS_MAX.saturating_mul(clients)))
-            .max_pending_accept_reset_streams(PENDING_RESETS_MAX.saturating_mul(clients))
+            .max_pending_accept_reset_streams(PENDING_RESETS_MAX)
             .max_send_buffer_size(SEND_BYTES_MAX)
             .enable_connect_protocol()
             .handshake(transport);
@@ -262,7 +268,16 @@ impl Http2Connection {
                                 return Poll::Ready(accepted);
                             }
                         }
-                        Poll::Ready(_) => self.state = State::Ended,
+                        Poll::Ready(Some(Err(error))) => {
+                            // too many CONTINUATION frames of one head, or DATA with little in it
+                            if error.is_library()
+                                && error.reason() == Some(Reason::ENHANCE_YOUR_CALM)
+                            {
+                                self.shared.set_flood(Flood::Control);
+                            }
+                            self.state = State::Ended;
+                        }
+                        Poll::Ready(None) => self.state = State::Ended,
                         Poll::Pending => {
                             let is_flooded = !self.is_abrupt && self.shared.flood().is_some();
                             if !self.shared.took_heads() && !is_flooded {

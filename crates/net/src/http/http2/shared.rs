@@ -175,6 +175,12 @@ impl Shared {
         self.frames.borrow().counts.flood
     }
 
+    /// `h2` ends the connection for frames of which it takes only so many.
+    pub(super) fn set_flood(&self, flood: Flood) {
+        let counts = &mut self.frames.borrow_mut().counts;
+        counts.flood.get_or_insert(Http2Flood::Connection(flood));
+    }
+
     /// The connection ends with an error.
     pub(super) fn set_failed(&self) {
         self.has_failed.set(true);

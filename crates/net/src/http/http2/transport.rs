@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Bytes that are read at once: what was decoded of one read is looked at before the next.
-const READ_BYTES_MAX: usize = 8 * 1024;
+pub(super) const READ_BYTES_MAX: usize = 8 * 1024;
 
 /// Memory of a thread that its connections read through, bytes: a frame of the usual size.
 const SCRATCH_BYTES: usize = 16 * 1024;

@@ -50,6 +50,31 @@ fn rapid_reset_ends_the_connection() {
 }
 
 #[test]
+fn resets_of_one_read_are_judged_by_the_budget_of_the_connection() {
+    let clear = Clear::start();
+    // GET, http and / of the static table (RFC 7541 appendix A)
+    let head = b"\x82\x86\x84\x01\x06a.test";
+    for (resets, ends) in [(150, None), (240, Some(ENHANCE_YOUR_CALM))] {
+        let mut client = clear.frames();
+        client.send(PING, 0, 0, &[1; 8]);
+        client.until(PING);
+        let both = (0..resets).map(|number| {
+            let stream = 2 * number + 1;
+            let request = frame(HEADERS, END_HEADERS | END_STREAM, stream, head);
+            [request, frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes())].concat()
+        });
+        client.write(&both.collect::<Vec<_>>().concat());
+        client.send(PING, 0, 0, &[2; 8]);
+        match ends {
+            None => assert_eq!(client.until(PING).kind, PING),
+            Some(_) => expect_calm(client.goaway()),
+        }
+    }
+    clear.expect_ends("resets", 1);
+    clear.expect_others_are_served();
+}
+
+#[test]
 fn streams_that_the_server_is_made_to_reset_end_the_connection() {
     let clear = Clear::start();
     let mut client = clear.frames();
@@ -208,6 +233,7 @@ fn head_of_many_frames_ends_the_connection() {
         frame(CONTINUATION, 0, 1, &block(&[("x-a", "b")]))
     });
     expect_calm(code);
+    clear.expect_ends("control", 1);
     clear.expect_others_are_served();
 }
 
