@@ -143,7 +143,7 @@ struct Talk<'t> {
 impl Talk<'_> {
     /// Sends and receives: either side may be first.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<OwnResponse, Failure>> {
-        self.poll_send(cx);
+        self.poll_send(cx)?;
         loop {
             let is_whole = match &mut self.response {
                 None => {
@@ -158,19 +158,27 @@ impl Talk<'_> {
         }
     }
 
-    /// A next hop that takes no more may have answered already: that is read all the same.
-    fn poll_send(&mut self, cx: &mut Context<'_>) {
+    /// A next hop that takes no more may have answered already: that is read all the same, unless
+    /// it was sent nothing.
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Result<(), Failure> {
         while self.is_sending {
             let rest = &self.request.content[self.sent..];
             match self.to_hop.poll_send(cx, &[rest], Some(&[])) {
-                Poll::Pending => return,
+                Poll::Pending => break,
                 Poll::Ready(Ok(count)) => {
                     self.sent += count;
                     self.is_sending = !self.to_hop.is_complete();
                 }
+                Poll::Ready(Err(_)) if self.to_hop.link_spent().is_some() => {
+                    return Err(FetchError::Unreachable.into());
+                }
+                Poll::Ready(Err(_)) if self.to_hop.sent_bytes() == 0 => {
+                    return Err(Failure::Unanswered);
+                }
                 Poll::Ready(Err(_)) => self.is_sending = false,
             }
         }
+        Ok(())
     }
 
     /// Receives heads, up to the final one.
