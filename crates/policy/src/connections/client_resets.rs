@@ -5,8 +5,9 @@
 //! are carried out so. These budgets outlive connections.
 //!
 //! A budget is a time: when it is full again (the theoretical arrival time of the generic cell rate
-//! algorithm, ITU-T I.371). A reset moves it on. A budget that is full says nothing that a new one
-//! does not, so it may be forgotten; if too many are known, the one that is full first is.
+//! algorithm, ITU-T I.371). A reset moves it on. A full budget need not be remembered, as that of a
+//! client which is not known is full, too. If too many are known, the one is forgotten that will be
+//! full soonest.
 
 use super::frame_budget::{RESETS, Rate};
 use crate::destination::ClientNetwork;
@@ -46,7 +47,8 @@ pub struct ClientResets {
 
 impl ClientResets {
     /// Notes that a stream of `client` was reset, as frames of the client had it; whether its
-    /// budget permits that.
+    /// budget permits that. One that it does not permit takes nothing of it: the client may have
+    /// streams reset again as soon as if there had been none.
     pub fn note(&mut self, now: Tick, client: ClientNetwork) -> bool {
         let now_ns = nanoseconds(now);
         let known = self.full_ns.get(&client).copied();

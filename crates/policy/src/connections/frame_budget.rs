@@ -3,8 +3,9 @@
 //!
 //! Each kind has a bucket of its own. One that empties one is an attacker or broken: its connection
 //! ends, a client's with `ENHANCE_YOUR_CALM`. On a connection that a trusted proxy has for several
-//! clients each bucket is as large as those of all of them: one client alone, whose share it is
-//! small for, does not end the requests of the others.
+//! clients each bucket is as large as those of so many connections: what ends a connection of one
+//! client does not end this one for the others. Resets are counted by client there, too
+//! ([`super::ClientResets`]).
 
 use crate::now::Tick;
 

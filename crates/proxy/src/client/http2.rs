@@ -22,7 +22,7 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -68,6 +68,16 @@ struct Http2Client {
     sleeper: SleeperPlace,
     /// Given back when all requests have ended.
     _place: ClientPlace,
+}
+
+/// What the limits say of a connection on which nothing moves.
+enum LimitCheck {
+    /// It waits.
+    Within,
+    /// It has begun to end, and has something to send.
+    Closing,
+    /// It is to be cut.
+    Exceeded,
 }
 
 /// Finds out whether a connection in clear that HTTP/2 may be spoken on does so: its first bytes
@@ -216,8 +226,10 @@ impl Http2Client {
                 Poll::Ready(Http2Accepted::End) => return Poll::Ready(()),
                 Poll::Pending => {
                     self.note();
-                    if ready!(self.poll_limits(cx)) {
-                        return Poll::Ready(());
+                    match self.check_limits(cx) {
+                        LimitCheck::Within => return Poll::Pending,
+                        LimitCheck::Closing => {}
+                        LimitCheck::Exceeded => return Poll::Ready(()),
                     }
                 }
             }
@@ -318,13 +330,12 @@ impl Http2Client {
         }
     }
 
-    /// Looks at the limits while nothing moves; ready with whether the connection is to be cut, if
-    /// something has changed.
-    fn poll_limits(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+    /// Looks at the limits while nothing moves. The task is woken when the next one has passed.
+    fn check_limits(&mut self, cx: &mut Context<'_>) -> LimitCheck {
         let worker = Rc::clone(&self.shared.worker);
         if self.closing.is_none() && worker.shared.has_closed(&self.shared.listener) {
             self.close(Http2End::Drained);
-            return Poll::Ready(false);
+            return LimitCheck::Closing;
         }
         if self.closing.is_none() && self.connection.flood().is_some() {
             // GOAWAY is on its way
@@ -334,7 +345,7 @@ impl Http2Client {
         if self.closing.is_none() && self.connection.has_unpaid_resets() {
             // others behind its address may have done that
             self.close(Http2End::ClientResets);
-            return Poll::Ready(false);
+            return LimitCheck::Closing;
         }
         let silence = worker.settings().config.limits.client_silence;
         let silence = match self.connection.flood() {
@@ -344,7 +355,7 @@ impl Http2Client {
         let connection = &self.connection;
         if StalledSocket::poll(&mut self.stalled, cx, connection, silence).is_ready() {
             self.closing = Some(Http2End::Silent);
-            return Poll::Ready(true);
+            return LimitCheck::Exceeded;
         }
         let left_bytes = self.connection.left_bytes();
         if self.left_bytes != left_bytes {
@@ -365,28 +376,30 @@ impl Http2Client {
                 self.closing = Some(Http2End::Head);
                 self.connection.break_off();
                 self.rest();
-                return Poll::Ready(false);
+                return LimitCheck::Closing;
             }
         } else {
             self.head = None;
         }
         if !self.streams.is_empty() {
-            return Poll::Pending;
+            return LimitCheck::Within;
         }
-        match coarse {
-            Some(_) if !has_passed => return Poll::Pending,
-            Some(_) => {}
-            None => ready!(self.deadline.poll_passed(cx)),
+        let is_over = match coarse {
+            Some(_) => has_passed,
+            None => self.deadline.poll_passed(cx).is_ready(),
+        };
+        if !is_over {
+            return LimitCheck::Within;
         }
         if self.closing.is_some() {
-            return Poll::Ready(true);
+            return LimitCheck::Exceeded;
         }
         let is_open = self.connection.is_open();
         self.close(match is_open {
             true => Http2End::Idle,
             false => Http2End::Preface,
         });
-        Poll::Ready(false)
+        LimitCheck::Closing
     }
 
     fn close(&mut self, end: Http2End) {

@@ -40,8 +40,8 @@ pub(super) struct Reception {
     trailers: Vec<u8>,
     /// The window that was asked for last, bytes.
     window_bytes: u32,
-    /// The window that the stream had when it was looked at last, bytes.
-    set_bytes: isize,
+    /// The window that the next hop had of the stream when it was looked at last, bytes.
+    granted_bytes: isize,
 }
 
 impl Reception {
@@ -238,7 +238,7 @@ impl<'a> Http2Reception<'a> {
         };
         let flow = content.flow_control();
         let window = flow.available_capacity() + flow.used_capacity().cast_signed();
-        if window != std::mem::replace(&mut self.state.set_bytes, window) {
+        if window != std::mem::replace(&mut self.state.granted_bytes, window) {
             // it may be smaller than it was, and an update be due (`Shared::settle_windows`)
             let _ = flow.release_capacity(0);
         }
