@@ -30,12 +30,18 @@ impl Governor {
     /// has one from its first byte, as each time that window is used up takes a round trip. Where
     /// the length is not known, half of a share tells a small response from a large one.
     pub fn free_bytes(read_ahead: ReadAhead, length: Option<u64>) -> u64 {
-        let share = read_ahead.bytes().min(SHARED_BYTES_MAX) / 4;
+        let share = share(read_ahead);
         match length {
             Some(length) if length > share => 0,
             Some(_) => 2 * share,
             None => share / 2,
         }
+    }
+
+    /// Whether a response of `length` fits into the first window towards the next hop: that alone
+    /// bounds it, and nothing is set or measured for it.
+    pub fn is_small(read_ahead: ReadAhead, length: Option<u64>) -> bool {
+        length.is_some_and(|length| length <= share(read_ahead))
     }
 
     /// A governor for a transfer from `next_hop` to `client`, which may have begun; `None` if its
@@ -105,4 +111,9 @@ impl Governor {
         let client_us = client.round_trip_us().unwrap_or(0);
         self.pace.set_round_trips(client_us, next_hop_us);
     }
+}
+
+/// The share of the read-ahead that the first window towards the next hop is, bytes.
+fn share(read_ahead: ReadAhead) -> u64 {
+    read_ahead.bytes().min(SHARED_BYTES_MAX) / 4
 }

@@ -179,8 +179,8 @@ impl<'a> ResponseReceiver<'a> {
         of_kind!(Kind of &mut self.kind, response => response.set_window(window, remaining));
     }
 
-    /// Looks again at what is measured; the round trip, microseconds, if it is known. Only after
-    /// [`Self::begin_window`].
+    /// Looks again at what is measured; the round trip, microseconds, if it is known. After
+    /// [`Self::begin_window`] windows follow what was measured.
     pub fn measure_round_trip(&mut self) -> Option<u32> {
         of_kind!(Kind of &mut self.kind, response => response.measure_round_trip())
     }

@@ -19,7 +19,7 @@ use std::time::Duration;
 use weir_measure::{Lost, Metric};
 use weir_net::Party;
 use weir_net::flow::LOOK_MS;
-use weir_net::http::{ClientStream, Disconnect};
+use weir_net::http::{ClientStream, Disconnect, Governor};
 use weir_policy::Tick;
 use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId, ReaderId};
 use weir_store::Block;
@@ -67,6 +67,9 @@ struct Reader<'a, 'c> {
     stream: &'a mut ClientStream<'c>,
     exchange: &'a RequestState,
     handle: ReaderHandle,
+    /// How far the fetch is ahead of its client is looked at: not of a small response, which one
+    /// window holds.
+    is_paced: bool,
     /// When the round trip was looked at.
     looked: Option<Tick>,
     /// The next byte to send to the client.
@@ -98,8 +101,12 @@ pub(crate) async fn run(
     start: Start,
 ) -> Sent {
     let config = &exchange.settings.config;
-    let kept = exchange.keep_content(&start.handle.in_flight, 0);
+    let in_flight = &start.handle.in_flight;
+    let length = in_flight.response.complete_length();
+    let is_paced = !Governor::is_small(in_flight.read_ahead, length);
+    let kept = exchange.keep_content(in_flight, 0);
     let mut reader = Reader {
+        is_paced,
         looked: None,
         exchange,
         holds_head: start.handle.in_flight.response.facts.is_transformed,
@@ -357,10 +364,8 @@ impl Reader<'_, '_> {
         self.sent.recovered_bytes += delivered.kept;
         let content_bytes = self.sent.live_bytes + self.sent.stored_bytes;
         self.sent.content_times.reach(content_bytes);
-        if self
-            .looked
-            .is_none_or(|at| now.tick.ms_since(at) >= LOOK_MS)
-        {
+        let is_due = |at| now.tick.ms_since(at) >= LOOK_MS;
+        if self.is_paced && self.looked.is_none_or(is_due) {
             self.looked = Some(now.tick);
             let client = &self.stream.response;
             let looked = client.round_trip_us().zip(client.unacknowledged_bytes());

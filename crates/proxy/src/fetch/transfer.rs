@@ -22,7 +22,7 @@ use std::time::Duration;
 use weir_extend::ListenerMode;
 use weir_measure::{Aborted, Label as _, Metric};
 use weir_net::flow;
-use weir_net::http::{ContentCut, ContentEnd, ContentRead, NextHopStream};
+use weir_net::http::{ContentCut, ContentEnd, ContentRead, Governor, NextHopStream};
 use weir_net::{Deadline, Party};
 use weir_policy::Tick;
 use weir_policy::fetch::{
@@ -48,6 +48,9 @@ struct Fetch {
     is_spawned: bool,
     /// No reader waits for what it brings, as its link was told.
     is_background: bool,
+    /// The kernel's buffer is fitted to the readers. A small response fits into the first window,
+    /// which bounds it alone.
+    is_paced: bool,
     /// How it ended, once it has.
     end: Option<FetchEnd>,
     /// When the round trip was looked at.
@@ -79,8 +82,15 @@ pub(crate) fn begin(
 ) -> Ready {
     let settings = &exchange.settings;
     let silence = settings.config.limits.next_hop_silence.as_duration();
-    let base = flow::first_window(begun.in_flight.read_ahead, worker.now());
-    hop.response().begin_window(base.unwrap_or(0));
+    let read_ahead = begun.in_flight.read_ahead;
+    // a connection may come from a route with another read-ahead, and a link offers windows itself
+    let is_paced = settings.read_aheads_differ()
+        || hop.facts().link.is_some()
+        || !Governor::is_small(read_ahead, begun.in_flight.to_come(begun.id));
+    if is_paced {
+        let base = flow::first_window(read_ahead, worker.now());
+        hop.response().begin_window(base.unwrap_or(0));
+    }
     let mut fetch = Box::new(Fetch {
         worker: Rc::clone(worker),
         target: part_target(exchange, &hop),
@@ -91,6 +101,7 @@ pub(crate) fn begin(
         silence,
         is_spawned: false,
         is_background: exchange.is_for_store_alone(),
+        is_paced,
         end: None,
         looked: None,
         unread_ms_max: settings.config.fetch.finish_unknown_length.as_millis(),
@@ -215,6 +226,9 @@ impl Fetch {
         self.adjust();
         let worker = Rc::clone(&self.worker);
         let mut scratch = worker.scratch();
+        // a read that fills its buffer has the reactor think that there is more, and ask the kernel
+        let is_last = self.in_flight.to_come(self.id) == Some(most);
+        let most = most.saturating_add(u64::from(is_last));
         let most = usize::try_from(most).map_or(scratch.len(), |most| most.min(scratch.len()));
         let (in_flight, id) = (&self.in_flight, self.id);
         let Some(hop) = &mut self.hop else {
@@ -318,7 +332,9 @@ impl Fetch {
     }
 
     /// Whether it is worth its bytes without a reader.
-    fn verdict(&self) -> AbortDecision {
+    fn verdict(&mut self) -> AbortDecision {
+        // what another connection would cost depends on the round trip
+        self.look();
         let shared = &self.worker.shared;
         let free = shared.background.free(self.worker.now());
         let again = shared.popularity.again(self.in_flight.key());
@@ -452,21 +468,33 @@ impl Fetch {
 
     /// Fits the kernel's buffer to the readers.
     fn adjust(&mut self) {
+        if !self.is_paced {
+            return;
+        }
+        self.look();
         let Some(hop) = &mut self.hop else {
             return;
         };
-        let mut response = hop.response();
-        let now = self.worker.now();
-        let mut next_hop_us = None;
+        let (window, to_come) = self.in_flight.window(self.id);
+        hop.response().set_window(window, to_come);
+    }
+
+    /// Looks at the round trip to the next hop, unless that was done lately.
+    fn look(&mut self) {
+        let Some(hop) = &mut self.hop else {
+            return;
+        };
+        let now = self.worker.now().tick;
         if self
             .looked
-            .is_none_or(|at| now.tick.ms_since(at) >= flow::LOOK_MS)
+            .is_some_and(|at| now.ms_since(at) < flow::LOOK_MS)
         {
-            self.looked = Some(now.tick);
-            next_hop_us = response.measure_round_trip();
+            return;
         }
-        let (window, to_come) = self.in_flight.window(self.id, next_hop_us);
-        response.set_window(window, to_come);
+        self.looked = Some(now);
+        if let Some(next_hop_us) = hop.response().measure_round_trip() {
+            self.in_flight.look_at_next_hop(self.id, next_hop_us);
+        }
     }
 
     /// Counts a failure of the next hop. One that shows before the client was sent anything becomes

@@ -328,22 +328,20 @@ impl InFlightResponse {
         inner.wake_stirred();
     }
 
-    /// The next hop's round trip, microseconds, if it was looked at; how large the receive window
-    /// may be (`None`: as the kernel likes), and how many bytes are still to come, if that is
-    /// known.
-    pub(crate) fn window(
-        &self,
-        fetch: FetchId,
-        next_hop_us: Option<u32>,
-    ) -> (Option<u32>, Option<u64>) {
+    /// How large the receive window of `fetch` may be (`None`: as the kernel likes), and how many
+    /// bytes are still to come, if that is known.
+    pub(crate) fn window(&self, fetch: FetchId) -> (Option<u32>, Option<u64>) {
         let inner = &mut *self.lock();
-        if let Some(next_hop_us) = next_hop_us {
-            inner.next_hop_us = next_hop_us;
-            inner
-                .fill
-                .set_round_trips(fetch, inner.client_us, next_hop_us);
-        }
         (inner.fill.open_window(fetch), inner.fill.remaining(fetch))
+    }
+
+    /// The round trip to the next hop of `fetch`, microseconds.
+    pub(crate) fn look_at_next_hop(&self, fetch: FetchId, next_hop_us: u32) {
+        let inner = &mut *self.lock();
+        inner.next_hop_us = next_hop_us;
+        inner
+            .fill
+            .set_round_trips(fetch, inner.client_us, next_hop_us);
     }
 
     /// The facts about `fetch` when it has no reader.
