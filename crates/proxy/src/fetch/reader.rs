@@ -86,8 +86,7 @@ struct Reader<'a, 'c> {
     is_continued: bool,
     /// What is kept in memory for it, as a rule has it read slowly.
     kept: Option<KeptContent>,
-    /// The head waits for content: a module that changes that may answer, or fail, at once.
-    holds_head: bool,
+    head: Head,
     disconnect: Disconnect<'c>,
     silence: Duration,
     sent: Sent,
@@ -101,6 +100,10 @@ pub(crate) async fn run(
     start: Start,
 ) -> Sent {
     let config = &exchange.settings.config;
+    let head = match start.handle.in_flight.response.facts.is_transformed {
+        true => Head::Waits,
+        false => Head::JoinsContent,
+    };
     let in_flight = &start.handle.in_flight;
     let length = in_flight.response.complete_length();
     let is_paced = !Governor::is_small(in_flight.read_ahead, length);
@@ -109,7 +112,7 @@ pub(crate) async fn run(
         is_paced,
         looked: None,
         exchange,
-        holds_head: start.handle.in_flight.response.facts.is_transformed,
+        head,
         handle: start.handle,
         at: start.span.from,
         to: start.span.to,
@@ -169,7 +172,7 @@ impl Drop for ReaderHandle {
 impl Reader<'_, '_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ReadEnd> {
         loop {
-            if !self.holds_head {
+            if self.head == Head::Due {
                 match self.poll_flush(cx) {
                     Poll::Pending => {
                         // by a rate it goes on in small steps, each of which would copy it again
@@ -185,8 +188,12 @@ impl Reader<'_, '_> {
             if self.end.is_some() {
                 return Poll::Ready(ReadEnd::Whole);
             }
-            match self.next(cx) {
-                Next::Ready => self.holds_head = false,
+            let next = self.next(cx);
+            let is_alone = self.head == Head::JoinsContent && !matches!(next, Next::Fetch(..));
+            match next {
+                Next::Ready => self.head = Head::Due,
+                // without content it is sent first: what follows is the same when asked again
+                _ if is_alone => self.head = Head::Due,
                 Next::Fetch(fetch, span) => {
                     let in_flight = &self.handle.in_flight;
                     missing_range::spawn(self.exchange, in_flight, fetch, span);
@@ -384,6 +391,17 @@ impl Reader<'_, '_> {
             }
         }
     }
+}
+
+/// When the head is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Head {
+    /// With the first content: a module that changes that may answer, or fail, at once.
+    Waits,
+    /// With content, if some is there already, by one call to the kernel.
+    JoinsContent,
+    /// It was sent, or is to be sent before anything else.
+    Due,
 }
 
 /// Content on its way to the client.
