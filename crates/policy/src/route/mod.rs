@@ -431,24 +431,26 @@ impl Routes {
     /// # Errors
     /// [`NoRoute`] if no route is for it.
     pub fn find(&self, host: &str, path: &str) -> Result<RouteId, NoRoute> {
-        let host = host::canonical(host);
         let path = path.split('?').next().unwrap_or(path);
-        let suffixes = host.match_indices('.').map(|(dot, _)| &host[dot + 1..]);
-        let by_suffix = suffixes.filter_map(|suffix| self.suffix.get(suffix));
-        let candidates = self
-            .exact
-            .get(&*host)
-            .into_iter()
-            .chain(by_suffix)
-            .chain([&self.any]);
         let mut refusal = NoRoute::Host;
-        for id in candidates.flatten() {
-            if is_prefix(&self.routes[id.0 as usize].path_prefix, path) {
-                return Ok(*id);
+        let mut search = |routes: &[RouteId]| {
+            let is_for = |id: &&RouteId| is_prefix(&self.routes[id.0 as usize].path_prefix, path);
+            if !routes.is_empty() {
+                refusal = NoRoute::Path;
             }
-            refusal = NoRoute::Path;
+            routes.iter().find(is_for).copied()
+        };
+        // most often no route is for a host
+        if !self.exact.is_empty() || !self.suffix.is_empty() {
+            let host = host::canonical(host);
+            let suffixes = host.match_indices('.').map(|(dot, _)| &host[dot + 1..]);
+            let by_suffix = suffixes.filter_map(|suffix| self.suffix.get(suffix));
+            let mut by_host = self.exact.get(&*host).into_iter().chain(by_suffix);
+            if let Some(id) = by_host.find_map(|routes| search(routes)) {
+                return Ok(id);
+            }
         }
-        Err(refusal)
+        search(&self.any).ok_or(refusal)
     }
 
     fn add(&mut self, id: RouteId, spec: RouteSpec) -> Result<(), RouteError> {
