@@ -47,7 +47,7 @@ impl RequestState {
                 _ => None,
             },
         });
-        let sums = self.worker.top.borrow();
+        let mut sums = self.worker.top.borrow_mut();
         sums.count(
             admin,
             &CountedRequest {
@@ -72,7 +72,7 @@ impl RequestState {
         if !admin.top {
             return;
         }
-        let sums = self.worker.top.borrow();
+        let mut sums = self.worker.top.borrow_mut();
         sums.count(
             admin,
             &CountedRequest {

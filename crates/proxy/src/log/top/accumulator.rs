@@ -5,7 +5,7 @@ use super::ranking::Weights;
 use super::recent_misses::MissFacts;
 use super::tops::{HALVING_S, Tops, WorkerTop};
 use crate::config::{Admin, TopQueries};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use weir_policy::Digest;
 
@@ -13,8 +13,8 @@ use weir_policy::Digest;
 /// at most.
 const TARGETS: usize = 1 << u8::BITS;
 
-/// Clients whose responses are added up at once.
-const CLIENTS: usize = 64;
+/// Clients, and next hops, that are added up at once.
+const ADDRESSES: usize = 64;
 
 /// Hits of one target.
 #[derive(Clone, Debug, Default)]
@@ -27,12 +27,11 @@ struct TargetSum {
     host: String,
 }
 
-/// Responses to one client.
-#[derive(Clone, Copy, Debug)]
-struct ClientSum {
-    address: IpAddr,
-    requests: u64,
-    bytes: u64,
+/// Sums of addresses, of clients or next hops: each has a place, which another one may take.
+#[derive(Debug)]
+struct AddressSums<A> {
+    /// Empty before the first one.
+    sums: Vec<(A, Weights)>,
 }
 
 /// A request that did not take the fast path, as it is counted.
@@ -55,7 +54,8 @@ pub(crate) struct Accumulator {
     worker: usize,
     /// Empty before the first hit.
     targets: Vec<TargetSum>,
-    clients: Vec<ClientSum>,
+    clients: AddressSums<IpAddr>,
+    next_hops: AddressSums<SocketAddr>,
     /// Seconds since the counts were halved.
     age_s: u32,
 }
@@ -67,7 +67,8 @@ impl Accumulator {
             tops: Arc::clone(tops),
             worker,
             targets: Vec::new(),
-            clients: Vec::new(),
+            clients: AddressSums::new(),
+            next_hops: AddressSums::new(),
             age_s: 0,
         }
     }
@@ -127,55 +128,65 @@ impl Accumulator {
     /// way of every hit.
     #[inline]
     pub(crate) fn answered(&mut self, address: IpAddr, requests: u64, bytes: u64) {
-        match self.clients.get_mut(place_of_client(address)) {
-            Some(sum) if sum.address == address => {
-                sum.requests += requests;
-                sum.bytes += bytes;
-            }
-            _ => self.begin_client(address, requests, bytes),
+        let weights = Weights {
+            requests,
+            to_clients: bytes,
+            ..Weights::default()
+        };
+        self.add_client(address, &weights);
+    }
+
+    #[inline]
+    fn add_client(&mut self, address: IpAddr, weights: &Weights) {
+        let place = place_of_address(address);
+        if let Some((address, weights)) = self.clients.add(place, address, weights) {
+            let tops = &self.tops;
+            self.give(|top| tops.add_client(top, address, &weights));
         }
     }
 
+    fn add_next_hop(&mut self, address: SocketAddr, weights: &Weights) {
+        // several may be at one address
+        let port = usize::from(address.port()) % ADDRESSES;
+        let place = place_of_address(address.ip()) ^ port;
+        if let Some((address, weights)) = self.next_hops.add(place, address, weights) {
+            let tops = &self.tops;
+            self.give(|top| tops.add_next_hop(top, address, &weights));
+        }
+    }
+
+    /// Gives the sketches a sum whose place is taken.
     #[inline(never)]
-    fn begin_client(&mut self, address: IpAddr, requests: u64, bytes: u64) {
-        if self.clients.is_empty() {
-            self.clients = vec![ClientSum::NONE; CLIENTS];
+    fn give(&self, add: impl FnOnce(&mut WorkerTop)) {
+        match self.tops.try_lock(self.worker) {
+            Some(mut top) => add(&mut top),
+            None => self.tops.dropped(),
         }
-        let sum = &mut self.clients[place_of_client(address)];
-        if sum.requests > 0 {
-            match self.tops.try_lock(self.worker) {
-                Some(mut top) => sum.give(&self.tops, &mut top),
-                None => self.tops.dropped(),
-            }
-        }
-        *sum = ClientSum {
-            address,
-            requests,
-            bytes,
-        };
     }
 
     /// Counts a request that did not take the fast path.
-    pub(crate) fn count(&self, admin: &Admin, request: &CountedRequest<'_>) {
+    pub(crate) fn count(&mut self, admin: &Admin, request: &CountedRequest<'_>) {
+        let weights = &request.weights;
+        // few clients and next hops have many requests; of targets nearly each is another one
+        if let Some(client) = request.client {
+            self.add_client(client, weights);
+        }
+        if let Some(next_hop) = request.next_hop {
+            self.add_next_hop(next_hop, weights);
+        }
+        let Some(target) = &request.target else {
+            return;
+        };
         let Some(mut top) = self.tops.try_lock(self.worker) else {
             return self.tops.dropped();
         };
-        let weights = &request.weights;
-        if let Some(target) = &request.target {
-            let cuts_query = admin.top_queries == TopQueries::Cut;
-            let keys = target.keys(self.tops.keys(), cuts_query);
-            let url = || named(|name| target.write_url(cuts_query, name));
-            let host = || named(|name| target.write_host(name));
-            top.add_target(keys, weights, (url, host));
-            if let Some(miss) = &request.miss {
-                top.push_miss(url(), miss);
-            }
-        }
-        if let Some(client) = request.client {
-            self.tops.add_client(&mut top, client, weights);
-        }
-        if let Some(next_hop) = request.next_hop {
-            self.tops.add_next_hop(&mut top, next_hop, weights);
+        let cuts_query = admin.top_queries == TopQueries::Cut;
+        let keys = target.keys(self.tops.keys(), cuts_query);
+        let url = || named(|name| target.write_url(cuts_query, name));
+        let host = || named(|name| target.write_host(name));
+        top.add_target(keys, weights, (url, host));
+        if let Some(miss) = &request.miss {
+            top.push_miss(|name| target.write_url(cuts_query, name), miss);
         }
     }
 
@@ -183,7 +194,8 @@ impl Accumulator {
     /// second.
     pub(crate) fn tick(&mut self) {
         self.age_s += 1;
-        let is_used = !self.targets.is_empty() || !self.clients.is_empty();
+        let is_used =
+            !self.targets.is_empty() || self.clients.is_used() || self.next_hops.is_used();
         if !is_used && self.age_s < HALVING_S {
             return;
         }
@@ -194,8 +206,11 @@ impl Accumulator {
         for sum in self.targets.iter_mut().filter(|sum| sum.requests > 0) {
             sum.give(&mut top);
         }
-        for sum in self.clients.iter_mut().filter(|sum| sum.requests > 0) {
-            sum.give(&self.tops, &mut top);
+        for (address, weights) in self.clients.take() {
+            self.tops.add_client(&mut top, address, &weights);
+        }
+        for (address, weights) in self.next_hops.take() {
+            self.tops.add_next_hop(&mut top, address, &weights);
         }
         if self.age_s >= HALVING_S {
             top.halve();
@@ -217,20 +232,43 @@ impl TargetSum {
     }
 }
 
-impl ClientSum {
-    const NONE: Self = Self {
-        address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        requests: 0,
-        bytes: 0,
-    };
+impl<A: Copy + PartialEq> AddressSums<A> {
+    const fn new() -> Self {
+        Self { sums: Vec::new() }
+    }
 
-    fn give(&mut self, tops: &Tops, top: &mut WorkerTop) {
-        let weights = Weights {
-            requests: std::mem::take(&mut self.requests),
-            to_clients: std::mem::take(&mut self.bytes),
-            ..Weights::default()
-        };
-        tops.add_client(top, self.address, &weights);
+    /// Whether there was one.
+    const fn is_used(&self) -> bool {
+        !self.sums.is_empty()
+    }
+
+    /// Adds to the sum of an address, at this place. Returns that of another one which it takes the
+    /// place of.
+    #[inline]
+    fn add(&mut self, place: usize, address: A, weights: &Weights) -> Option<(A, Weights)> {
+        match self.sums.get_mut(place) {
+            Some((known, sum)) if *known == address => {
+                sum.add(weights);
+                None
+            }
+            _ => self.begin(place, address, weights),
+        }
+    }
+
+    #[inline(never)]
+    fn begin(&mut self, place: usize, address: A, weights: &Weights) -> Option<(A, Weights)> {
+        if self.sums.is_empty() {
+            self.sums = vec![(address, Weights::default()); ADDRESSES];
+        }
+        let before = std::mem::replace(&mut self.sums[place], (address, *weights));
+        Some(before).filter(|(_, sum)| *sum != Weights::default())
+    }
+
+    /// Takes the sums. Addresses keep their places.
+    fn take(&mut self) -> impl Iterator<Item = (A, Weights)> {
+        let sums = self.sums.iter_mut();
+        let taken = sums.map(|(address, sum)| (*address, std::mem::take(sum)));
+        taken.filter(|(_, sum)| *sum != Weights::default())
     }
 }
 
@@ -252,9 +290,9 @@ fn place_of(digest: u64) -> usize {
     usize::from(lowest)
 }
 
-/// Where the sum of a client is. Clients that aim at one place make this worker give sums to its
+/// Where the sum of an address is. Clients that aim at one place make this worker give sums to its
 /// sketches more often, no more.
-fn place_of_client(address: IpAddr) -> usize {
+fn place_of_address(address: IpAddr) -> usize {
     let bits = match address {
         IpAddr::V4(address) => u64::from(address.to_bits()),
         IpAddr::V6(address) => {
@@ -264,5 +302,5 @@ fn place_of_client(address: IpAddr) -> usize {
         }
     };
     // the golden ratio spreads neighbours (Knuth, volume 3, 6.4)
-    (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % CLIENTS
+    (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % ADDRESSES
 }

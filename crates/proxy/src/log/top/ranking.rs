@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
 use weir_measure::Label as _;
 use weir_measure::live::TopBy;
 use weir_measure::sketch::{Added, SpaceSaving};
@@ -24,6 +25,17 @@ pub(crate) struct Weights {
 }
 
 impl Weights {
+    /// Adds `other`, measure by measure.
+    #[inline]
+    pub(super) fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.to_clients += other.to_clients;
+        self.from_next_hops += other.from_next_hops;
+        self.wasted += other.wasted;
+        self.misses += other.misses;
+        self.errors += other.errors;
+    }
+
     fn by(&self, measure: TopBy) -> u64 {
         match measure {
             TopBy::Requests => self.requests,
@@ -48,7 +60,27 @@ struct Name {
 pub(super) struct Ranking {
     by: [SpaceSaving; TopBy::COUNT],
     /// Of the keys that a sketch has: at most 6 000. Keys are digests under a secret.
-    names: HashMap<u64, Name>,
+    names: HashMap<u64, Name, BuildHasherDefault<DigestHasher>>,
+}
+
+/// Takes a digest as it is: it is spread by a secret already.
+#[derive(Debug, Default)]
+struct DigestHasher(u64);
+
+impl Hasher for DigestHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, digest: u64) {
+        self.0 = digest;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Ranking {

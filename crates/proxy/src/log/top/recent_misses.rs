@@ -33,8 +33,8 @@ pub(crate) struct MissFacts<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct ForwardedRequest {
     pub(super) at_unix_ms: u64,
-    pub(super) method: Box<str>,
-    pub(super) url: Box<str>,
+    pub(super) method: String,
+    pub(super) url: String,
     pub(super) client: IpAddr,
     pub(super) why: Verdict,
     pub(super) status: u16,
@@ -47,16 +47,20 @@ pub(super) struct ForwardedRequest {
 pub(super) struct RecentMisses(VecDeque<ForwardedRequest>);
 
 impl RecentMisses {
-    /// Remembers one; the oldest is forgotten for it.
-    pub(super) fn push(&mut self, url: Box<str>, facts: &MissFacts<'_>) {
-        if self.0.len() >= MISSES_MAX {
-            self.0.pop_front();
-        }
-        let method = facts.method;
-        let end = method.floor_char_boundary(METHOD_BYTES_MAX);
+    /// Remembers one, whose URL `write_url` writes; the oldest is forgotten for it, and gives its
+    /// memory.
+    pub(super) fn push(&mut self, write_url: impl FnOnce(&mut String), facts: &MissFacts<'_>) {
+        let is_full = self.0.len() >= MISSES_MAX;
+        let oldest = is_full.then(|| self.0.pop_front()).flatten();
+        let (mut method, mut url) = oldest.map_or_else(Default::default, |it| (it.method, it.url));
+        method.clear();
+        url.clear();
+        let end = facts.method.floor_char_boundary(METHOD_BYTES_MAX);
+        method.push_str(&facts.method[..end]);
+        write_url(&mut url);
         self.0.push_back(ForwardedRequest {
             at_unix_ms: facts.at_unix_ms,
-            method: method[..end].into(),
+            method,
             url,
             client: facts.client,
             why: facts.why,

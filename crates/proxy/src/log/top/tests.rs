@@ -127,7 +127,7 @@ fn target_that_takes_the_place_of_another_loses_no_hit() {
 fn queries_are_cut_and_counted_as_one_url_unless_told_otherwise() {
     let (tops, _) = tops(1);
     let admin = Admin::default();
-    let sums = Accumulator::new(&tops, 0);
+    let mut sums = Accumulator::new(&tops, 0);
     for query in ["/s?q=secret", "/s?q=other", "/s"] {
         sums.count(&admin, &request(target(query), ALICE, 1));
     }
@@ -233,7 +233,7 @@ fn counts_are_halved_each_ten_minutes() {
 fn names_stay_within_their_bounds_at_a_flood_of_urls() {
     let (tops, _) = tops(1);
     let admin = shows_all();
-    let sums = Accumulator::new(&tops, 0);
+    let mut sums = Accumulator::new(&tops, 0);
     let long = "ü".repeat(8 << 10);
     for number in 0..20_000_u32 {
         let path = format!("/{number}/{long}");
@@ -300,7 +300,7 @@ fn names_stay_within_their_bounds_at_a_flood_of_urls() {
 fn long_urls_that_differ_behind_the_cut_are_two_rows() {
     let (tops, _) = tops(1);
     let admin = Admin::default();
-    let sums = Accumulator::new(&tops, 0);
+    let mut sums = Accumulator::new(&tops, 0);
     let long = "a".repeat(300);
     for end in ["x", "y"] {
         let path = format!("/{long}{end}");
@@ -316,7 +316,7 @@ fn long_urls_that_differ_behind_the_cut_are_two_rows() {
 fn tunnel_is_named_by_host_and_port() {
     let (tops, _) = tops(1);
     let admin = Admin::default();
-    let sums = Accumulator::new(&tops, 0);
+    let mut sums = Accumulator::new(&tops, 0);
     let tunnel = TargetName::new(Scheme::Http, "example.org", 443, None);
     sums.count(&admin, &request(tunnel, ALICE, 9));
     for of in [TopOf::Urls, TopOf::Hosts] {

@@ -43,8 +43,8 @@ impl WorkerTop {
         self.rankings.iter_mut().for_each(Ranking::halve);
     }
 
-    pub(super) fn push_miss(&mut self, url: Box<str>, facts: &MissFacts<'_>) {
-        self.misses.push(url, facts);
+    pub(super) fn push_miss(&mut self, write_url: impl FnOnce(&mut String), facts: &MissFacts<'_>) {
+        self.misses.push(write_url, facts);
     }
 }
 
@@ -175,7 +175,7 @@ impl Tops {
         let (why_meanings, reason_meanings) = meanings(&misses);
         let misses = misses.into_iter().map(|miss| Miss {
             at_unix_ms: miss.at_unix_ms,
-            method: miss.method.into(),
+            method: miss.method,
             url: shown_url(&miss.url, admin),
             client: self.client(admin.top_clients, miss.client),
             why: miss.why.word().into(),
