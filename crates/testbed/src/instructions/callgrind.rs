@@ -23,7 +23,10 @@ const FILE: &str = "out";
 const CLOCK: &str = "clock_gettime";
 
 /// What allocates: mimalloc as Rust calls it, and the C library as libraries in C do.
-const ALLOCATORS: [&str; 8] = [
+const ALLOCATORS: [&str; 11] = [
+    "mi_malloc",
+    "mi_zalloc",
+    "mi_realloc",
     "mi_malloc_aligned",
     "mi_zalloc_aligned",
     "mi_realloc_aligned",
