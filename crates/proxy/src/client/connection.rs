@@ -192,7 +192,7 @@ impl ClientConnection {
                 {
                     return None;
                 }
-                let alive = Box::pin(self.answer(exchange)).await;
+                let alive = self.answer(exchange).await;
                 if alive {
                     self.rest(Instant::now());
                 }

@@ -28,7 +28,7 @@ pub(crate) struct Attempts {
     tried: Tried,
     /// Next hops of the route whose links have spent their quotas.
     spent: Vec<HopId>,
-    /// When the last connection was there.
+    /// When the last connection to a node of the cluster was there.
     connected: Tick,
 }
 
@@ -83,7 +83,9 @@ impl Attempts {
                     exchange.ask(&self.next_hop, &mut hop);
                     let (node, next_hop) = self.next_hop.choices();
                     exchange.log.chosen(node, next_hop);
-                    self.connected = worker.now().tick;
+                    if self.next_hop.peer().is_some() {
+                        self.connected = worker.now().tick;
+                    }
                     return Ok(hop);
                 }
                 Err(failure) => failure,

@@ -57,7 +57,8 @@ pub(crate) async fn run(
         // said the same of them
         passes.wants_variant(variant);
     }
-    let mut patience = Deadline::new(exchange.settings.config.fetch.follower_wait.as_duration());
+    // most requests find none to wait for, and need no reading of the clock
+    let mut patience = None;
     loop {
         match want(exchange, &mut passes) {
             Decision::Bypass => return FollowResult::Forward(None),
@@ -70,8 +71,10 @@ pub(crate) async fn run(
             }
             Decision::Wait(follower) => {
                 let group = follower.group();
+                let limit = exchange.settings.config.fetch.follower_wait.as_duration();
+                let patience = patience.get_or_insert_with(|| Box::new(Deadline::new(limit)));
                 // boxed: every forwarded request would be as large as one that waits
-                let wait = wait(stream, exchange, follower, (&mut patience, &mut passes));
+                let wait = wait(stream, exchange, follower, (&mut **patience, &mut passes));
                 match Box::pin(wait).await {
                     Some(result) => return result,
                     None => passes.pass(group),

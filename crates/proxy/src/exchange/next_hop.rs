@@ -225,7 +225,7 @@ impl NextHop {
     }
 
     fn of_target(exchange: &RequestState, worker: &Worker) -> Result<Self, Answer> {
-        let host = exchange.request.host;
+        let host = &exchange.request.host;
         let destination = Destination {
             hop: HopKey::new(host.as_str(), exchange.request.port),
             guarded: true,
@@ -253,7 +253,7 @@ impl NextHop {
     fn of_route(exchange: &RequestState, worker: &Worker) -> Result<Self, Answer> {
         let settings = &exchange.settings;
         let path = exchange.request.path_and_query();
-        let host = exchange.request.host;
+        let host = &exchange.request.host;
         let path = if path == "*" { "/" } else { path };
         let mut routes = settings
             .routes

@@ -44,19 +44,26 @@ pub(crate) struct Request {
 /// What of a request has no fixed size.
 #[derive(Debug)]
 struct Text {
-    method: Box<str>,
-    /// The target as received.
-    target: Box<str>,
+    /// Bytes of the method.
+    method: usize,
+    /// The field lines, with the method and the target as received in front of them.
     fields: FieldSection,
 }
 
 impl Text {
     fn of(head: &RequestHead<'_, '_>) -> Self {
         Self {
-            method: head.method.into(),
-            target: head.target.into(),
-            fields: FieldSection::new(head.fields),
+            method: head.method.len(),
+            fields: FieldSection::behind(&[head.method, head.target], head.fields),
         }
+    }
+
+    fn method(&self) -> &str {
+        &self.fields.front()[..self.method]
+    }
+
+    fn target(&self) -> &str {
+        &self.fields.front()[self.method..]
     }
 }
 
@@ -138,8 +145,8 @@ impl Request {
     /// Its head, with `fields` as [`Request::fields`] yields them.
     pub(crate) fn head<'s, 'a>(&'a self, fields: &'s [FieldLine<'a>]) -> RequestHead<'s, 'a> {
         RequestHead {
-            method: &self.text.method,
-            target: &self.text.target,
+            method: self.text.method(),
+            target: self.text.target(),
             version: self.version,
             fields,
         }
@@ -160,14 +167,14 @@ impl Request {
         match self.method {
             // also where it was made of another method, for the store
             Method::Get => "GET",
-            _ => &self.text.method,
+            _ => self.text.method(),
         }
     }
 
     /// Path and query of the canonical target, or `*`.
     pub(crate) fn path_and_query(&self) -> &str {
         match self.path {
-            PathAt::Target(from) => &self.text.target[from..],
+            PathAt::Target(from) => &self.text.target()[from..],
             PathAt::Implied(path) => path,
         }
     }
@@ -207,7 +214,7 @@ impl Request {
 
     /// About as many bytes as its head has.
     pub(crate) fn head_bytes(&self) -> usize {
-        self.text.target.len() + self.text.fields.bytes()
+        self.text.fields.bytes()
     }
 
     /// Whether it has content to be read from the client.
@@ -225,8 +232,8 @@ impl Request {
         let fields = self.fields();
         let field = |name| line_named(&fields, name).unwrap_or_default();
         use_it(RequestLine {
-            method: &self.text.method,
-            target: &self.text.target,
+            method: self.text.method(),
+            target: self.text.target(),
             scheme: "",
             host: field("host"),
             version: self.version.as_str(),
