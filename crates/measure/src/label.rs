@@ -526,6 +526,8 @@ labels! {
         Control = "control",
         /// The client has opened windows more often than is allowed.
         WindowUpdates = "window-updates",
+        /// Requests had more field lines than are allowed, as crumbs of `Cookie`.
+        FieldLines = "field-lines",
     }
 
     /// Why this side has reset a stream of HTTP/2.

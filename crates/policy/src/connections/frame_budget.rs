@@ -31,6 +31,17 @@ const WINDOW_UPDATES: Rate = Rate {
     each_s: 100,
 };
 
+/// Field lines of requests beyond [`FIELD_LINES_FREE`] each, which the crumbs of `Cookie` alone can
+/// have (RFC 9113 §8.2.3): a byte each on the wire, and a fifth of a microsecond to decode. A
+/// browser keeps 180 cookies of a host, and sends one a line.
+const FIELD_LINES: Rate = Rate {
+    at_once: 10_000,
+    each_s: 1000,
+};
+
+/// So many field lines of a request are free: as many as are taken once crumbs are joined.
+const FIELD_LINES_FREE: u32 = 128;
+
 /// Frames without content that a request to a next hop brings about: the head of its response, of
 /// interim ones and their CONTINUATION frames, trailers.
 const CONTROL_EACH: u32 = 8;
@@ -90,6 +101,8 @@ pub enum Flood {
     Control,
     /// `WINDOW_UPDATE` frames.
     WindowUpdates,
+    /// Field lines of requests.
+    FieldLines,
 }
 
 /// The budget of one connection.
@@ -98,6 +111,7 @@ pub struct FrameBudget {
     resets: Bucket,
     control: Bucket,
     window_updates: Bucket,
+    field_lines: Bucket,
 }
 
 impl FrameBudget {
@@ -114,6 +128,23 @@ impl FrameBudget {
             resets: Bucket::full(RESETS.times(clients), now),
             control: Bucket::full(CONTROL.times(clients), now),
             window_updates: Bucket::full(WINDOW_UPDATES.times(clients), now),
+            field_lines: Bucket::full(FIELD_LINES.times(clients), now),
+        }
+    }
+
+    /// Notes a request of a client whose head has so many field lines.
+    ///
+    /// # Errors
+    ///
+    /// They are too many.
+    pub fn note_field_lines(&mut self, now: Tick, lines: usize) -> Result<(), Flood> {
+        let lines = u32::try_from(lines).unwrap_or(u32::MAX);
+        match lines.saturating_sub(FIELD_LINES_FREE) {
+            0 => Ok(()),
+            more => self
+                .field_lines
+                .take_many(now, more)
+                .ok_or(Flood::FieldLines),
         }
     }
 
@@ -179,6 +210,10 @@ impl Bucket {
     }
 
     fn take(&mut self, now: Tick) -> Option<()> {
+        self.take_many(now, 1)
+    }
+
+    fn take_many(&mut self, now: Tick, count: u32) -> Option<()> {
         let full = u64::from(self.rate.at_once) * 1000;
         let passed_ms = now.ms_since(self.filled);
         let more = passed_ms.saturating_mul(u64::from(self.rate.each_s));
@@ -187,7 +222,7 @@ impl Bucket {
             self.left = self.left.saturating_add(more).min(full);
         }
         self.filled = self.filled.max(now);
-        self.left = self.left.checked_sub(1000)?;
+        self.left = self.left.checked_sub(u64::from(count) * 1000)?;
         Some(())
     }
 
@@ -206,6 +241,26 @@ mod tests {
     fn times(budget: &mut FrameBudget, now: Tick, frame: FrameKind, most: u32) -> u32 {
         let counted = (0..most).take_while(|_| budget.note(now, frame).is_ok());
         u32::try_from(counted.count()).unwrap_or(u32::MAX)
+    }
+
+    #[test]
+    fn field_lines_beyond_128_a_request_are_10000_at_once_and_1000_a_second() {
+        let mut budget = FrameBudget::new(Tick(5));
+        let requests = |budget: &mut FrameBudget, now, lines| {
+            let noted = (0..20_000).take_while(|_| budget.note_field_lines(now, lines).is_ok());
+            noted.count()
+        };
+        assert_eq!(requests(&mut budget, Tick(5), 128), 20_000);
+        // one beyond the budget takes nothing
+        assert_eq!(
+            budget.note_field_lines(Tick(5), 10_129),
+            Err(Flood::FieldLines)
+        );
+        assert_eq!(requests(&mut budget, Tick(5), 228), 100);
+        assert_eq!(requests(&mut budget, Tick(1005), 228), 10);
+        assert_eq!(requests(&mut budget, Tick(3_600_000), 1128), 10);
+        let shared = FrameBudget::of_clients(Tick(5), 3);
+        assert_eq!(requests(&mut shared.clone(), Tick(5), 228), 300);
     }
 
     #[test]

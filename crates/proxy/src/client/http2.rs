@@ -415,6 +415,7 @@ impl Http2Client {
             Some(Http2Flood::ClientResets) => Http2End::ClientResets,
             Some(Http2Flood::Connection(Flood::Control)) => Http2End::Control,
             Some(Http2Flood::Connection(Flood::WindowUpdates)) => Http2End::WindowUpdates,
+            Some(Http2Flood::Connection(Flood::FieldLines)) => Http2End::FieldLines,
             None if !self.connection.was_open() => Http2End::Preface,
             None => self.closing.unwrap_or(Http2End::Client),
         }

@@ -55,7 +55,7 @@ fn expect_hits(weir: &Weir) {
 }
 
 fn http2_floods(metrics: &Metrics) -> u64 {
-    let ends = ["resets", "control", "window-updates", "head"];
+    let ends = ["resets", "control", "window-updates", "field-lines", "head"];
     let count = |end| metrics.count(&format!("weir_http2_connections_total{{end=\"{end}\"}}"));
     ends.into_iter().map(count).sum()
 }

@@ -258,6 +258,7 @@ impl Http2Connection {
                     }
                     match connection.poll_accept(cx) {
                         Poll::Ready(Some(Ok((request, mut response)))) => {
+                            self.shared.note_field_lines(request.headers().len());
                             // `h2` gives what came in one read: the reset may be there, too
                             if self.shared.flood().is_some() || is_reset(&mut response) {
                                 self.notices.abandoned += 1;

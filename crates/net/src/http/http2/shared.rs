@@ -181,6 +181,14 @@ impl Shared {
         counts.flood.get_or_insert(Http2Flood::Connection(flood));
     }
 
+    /// A request was decoded that has so many field lines.
+    pub(super) fn note_field_lines(&self, lines: usize) {
+        let counts = &mut self.frames.borrow_mut().counts;
+        if let Err(too_many) = counts.budget.note_field_lines(self.now.get(), lines) {
+            counts.flood.get_or_insert(Http2Flood::Connection(too_many));
+        }
+    }
+
     /// The connection ends with an error.
     pub(super) fn set_failed(&self) {
         self.has_failed.set(true);

@@ -238,6 +238,27 @@ fn head_of_many_frames_ends_the_connection() {
 }
 
 #[test]
+fn crumbs_of_cookies_end_the_connection_that_has_too_many() {
+    let clear = Clear::start();
+    let request = |crumbs: usize| {
+        let mut head = block(&get("/cached"));
+        // `cookie` of the static table, with an empty value
+        head.extend(vec![0x80 | 32; crumbs]);
+        move |number: u32| frame(HEADERS, END_HEADERS | END_STREAM, 2 * number + 1, &head)
+    };
+    // a browser with many cookies, for some seconds
+    let mut client = clear.frames();
+    for number in 0..100 {
+        client.write(&request(180)(number));
+        while client.until(HEADERS).stream != 2 * number + 1 {}
+    }
+    let mut client = clear.frames();
+    expect_calm(flood(&mut client, 100, request(1500)));
+    clear.expect_ends("field-lines", 1);
+    clear.expect_others_are_served();
+}
+
+#[test]
 fn table_entry_that_is_named_many_times_is_bounded() {
     let clear = Clear::start();
     let mut client = clear.frames();

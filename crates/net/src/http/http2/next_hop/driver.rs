@@ -205,7 +205,8 @@ impl Drop for Driver {
 const fn flooded(flood: Flood) -> NextHopHttp2End {
     match flood {
         Flood::Resets => NextHopHttp2End::Resets,
-        Flood::Control => NextHopHttp2End::Control,
+        // field lines are counted of requests alone
+        Flood::Control | Flood::FieldLines => NextHopHttp2End::Control,
         Flood::WindowUpdates => NextHopHttp2End::WindowUpdates,
     }
 }

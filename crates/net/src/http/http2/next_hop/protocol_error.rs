@@ -35,6 +35,7 @@ impl fmt::Display for HopProtocolError {
             Self::Frames(reason) => write!(f, "HTTP/2, {}", reason.description()),
             Self::Flood(Flood::Resets) => f.write_str("HTTP/2, too many streams were reset"),
             Self::Flood(Flood::Control) => f.write_str("HTTP/2, too many frames without content"),
+            Self::Flood(Flood::FieldLines) => f.write_str("HTTP/2, too many field lines"),
             Self::Flood(Flood::WindowUpdates) => f.write_str("HTTP/2, too many WINDOW_UPDATE"),
         }
     }
