@@ -147,8 +147,9 @@ enum Pieces {
 #[derive(Clone, Debug)]
 struct FileContent {
     range: Arc<FileRange>,
-    /// If it is much. Behind the range, so that it is dropped after it.
-    memory: Option<Arc<PieceMemory>>,
+    /// Of little content, too: a socket has it when its response is over. Behind the range, so that
+    /// it is dropped after it.
+    memory: Arc<PieceMemory>,
 }
 
 /// Bytes of content in a file in memory, which `sendfile` can send: they do not change while the
@@ -232,9 +233,8 @@ impl StoredContent {
 
     /// The same content, which is whole, in a file in memory that has its bytes in `range`.
     pub(crate) fn in_file(&self, range: FileRange) -> Self {
-        let counts = self.len > UNPINNED_CONTENT_BYTES_MAX;
         let bytes = range_bytes(range.charged_bytes());
-        let memory = counts.then(|| Arc::new(PieceMemory::new(bytes + PIECE_MEMORY_BYTES)));
+        let memory = Arc::new(PieceMemory::new(bytes));
         let range = Arc::new(range);
         Self {
             pieces: Pieces::File(FileContent { range, memory }),
@@ -487,10 +487,7 @@ impl StoredContent {
                 let pieces = list.iter().map(Piece::held_bytes);
                 pieces.sum::<usize>() + shared_list_bytes(list.len())
             }
-            Pieces::File(FileContent { range, memory }) => match memory {
-                Some(memory) => memory.bytes,
-                None => range_bytes(range.charged_bytes()),
-            },
+            Pieces::File(FileContent { memory, .. }) => memory.bytes,
         }
     }
 
@@ -498,9 +495,8 @@ impl StoredContent {
     pub(crate) fn memory(&self) -> Option<&Arc<PieceMemory>> {
         match &self.pieces {
             Pieces::One(_) => None,
-            Pieces::Many { memory, .. } | Pieces::File(FileContent { memory, .. }) => {
-                memory.as_ref()
-            }
+            Pieces::Many { memory, .. } => memory.as_ref(),
+            Pieces::File(FileContent { memory, .. }) => Some(memory),
         }
     }
 
@@ -530,7 +526,7 @@ fn bytes_of(pieces: &[Piece]) -> usize {
 pub(crate) fn range_bytes(file_bytes: u64) -> usize {
     let in_file = usize::try_from(file_bytes).unwrap_or(usize::MAX);
     let handle = allocated_bytes(COUNTS_BYTES + size_of::<FileRange>());
-    in_file.saturating_add(handle + FREE_RANGE_BYTES)
+    in_file.saturating_add(handle + FREE_RANGE_BYTES + PIECE_MEMORY_BYTES)
 }
 
 /// Bytes of memory a shared list of `pieces` pieces holds.

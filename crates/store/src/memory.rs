@@ -10,6 +10,7 @@ use crate::resource::VaryRule;
 use crate::shard::{DiskPlace, LookupResult, Shard, StoredVariant, shard_bytes_for};
 use crate::stored::StoredResponse;
 use std::future::Future;
+use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -404,7 +405,7 @@ impl MemoryStore {
     /// Forgets everything in memory.
     pub fn clear(&self) {
         for shard in &self.shards {
-            lock(shard).clear();
+            ShardGuard::of(shard).clear();
         }
     }
 
@@ -419,7 +420,7 @@ impl MemoryStore {
     pub fn set_budget(&self, budget_bytes: u64) {
         let share = budget_bytes / self.shards.len() as u64;
         for shard in &self.shards {
-            lock(shard).set_budget(share);
+            ShardGuard::of(shard).set_budget(share);
         }
     }
 
@@ -459,10 +460,41 @@ impl MemoryStore {
         }
     }
 
-    pub(crate) fn shard(&self, primary: Digest) -> MutexGuard<'_, Shard> {
+    pub(crate) fn shard(&self, primary: Digest) -> ShardGuard<'_> {
         // the second half: the first one places within the shard's table
         let at = usize::try_from(primary.1).unwrap_or(0) & (self.shards.len() - 1);
-        lock(&self.shards[at])
+        ShardGuard::of(&self.shards[at])
+    }
+}
+
+/// A shard with its lock. What leaves it is dropped behind the lock.
+pub(crate) struct ShardGuard<'s>(Option<MutexGuard<'s, Shard>>);
+
+impl<'s> ShardGuard<'s> {
+    fn of(shard: &'s Mutex<Shard>) -> Self {
+        Self(Some(lock(shard)))
+    }
+}
+
+impl Deref for ShardGuard<'_> {
+    type Target = Shard;
+
+    fn deref(&self) -> &Shard {
+        self.0.as_ref().expect("held until it is dropped")
+    }
+}
+
+impl DerefMut for ShardGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Shard {
+        self.0.as_mut().expect("held until it is dropped")
+    }
+}
+
+impl Drop for ShardGuard<'_> {
+    fn drop(&mut self) {
+        let leaving = self.0.as_mut().map(|shard| shard.take_leaving());
+        self.0 = None;
+        drop(leaving);
     }
 }
 

@@ -7,7 +7,8 @@
 //!
 //! Content of up to
 //! [`UNPINNED_CONTENT_BYTES_MAX`](weir_policy::catalog::UNPINNED_CONTENT_BYTES_MAX) has none of
-//! this: it is in the account of the connection that reads it. Nor have blocks that wait to be
+//! this unless it is in a file in memory, from where sockets have it after its response: it is in
+//! the account of the connection that reads it. Nor have blocks that wait to be
 //! written to disk: the queue of the disk has a limit of its own.
 
 use crate::charge::{COUNTS_BYTES, allocated_bytes};

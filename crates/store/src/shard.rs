@@ -142,6 +142,9 @@ pub(crate) struct Shard {
     evictions: u64,
     /// Bytes of responses that are not stored any more, or were refused, and are still read.
     lingering_bytes: u64,
+    /// Responses with content in a file that have left: giving its memory back takes the kernel too
+    /// long to be done under the lock of the shard.
+    leaving: Vec<Arc<StoredResponse>>,
     /// What they have given back since that was last taken out of the account.
     given_back: GivenBack,
 }
@@ -157,6 +160,7 @@ impl Shard {
             next_in_flight: 0,
             evictions: 0,
             lingering_bytes: 0,
+            leaving: Vec::new(),
             given_back: GivenBack::default(),
         }
     }
@@ -313,6 +317,14 @@ impl Shard {
         let id = |number| InFlightId { primary, number };
         let mut of_target = self.in_flight.range(id(0)..=id(u64::MAX));
         of_target.any(|(_, entry)| entry.is_load)
+    }
+
+    /// Whether a response that validates or completes a stored one of `primary` is requested,
+    /// beside `own`: it knows that one by its place in memory.
+    pub(crate) fn is_validated(&self, primary: Digest, own: Option<InFlightId>) -> bool {
+        let id = |number| InFlightId { primary, number };
+        let mut of_target = self.in_flight.range(id(0)..=id(u64::MAX));
+        of_target.any(|(id, entry)| entry.rests_on_stored && Some(*id) != own)
     }
 
     pub(crate) fn catalog(&self) -> &Catalog {
@@ -647,7 +659,7 @@ impl Shard {
             {
                 self.index.remove(&entry.primary);
             }
-            self.linger(&entry.response);
+            self.leave(entry);
         }
         self.victims.shrink_to(VICTIMS_KEPT);
         self.follow_slots();

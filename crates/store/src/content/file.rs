@@ -6,6 +6,10 @@
 //! of a range are written once, before a reader can have them, and a range ends as a hole: that
 //! takes its pages out of the file, and leaves them to the sockets that have them still. What is
 //! written at the same place later are other pages.
+//!
+//! That is so of pages, and not of huge ones: of these a hole in the middle is filled with zeros in
+//! place. So nothing is written while the kernel may give a file in memory huge pages
+//! ([`SHMEM_SETTINGS`]).
 
 mod free_ranges;
 
@@ -14,8 +18,10 @@ use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The file is as long as so many budgets of the store: holes take address space and no memory, and
 /// what is asked for finds room in one piece.
@@ -28,6 +34,12 @@ const LENGTH_BYTES_MIN: u64 = 64 * 1024 * 1024;
 /// tree's node, which holds at least five of eleven.
 pub(crate) const FREE_RANGE_BYTES: usize = 48;
 
+/// Says whether files in memory get huge pages, for all sizes; beside it are folders for each.
+const SHMEM_SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";
+
+/// Between two looks at whether content may be stored, and after it could not be.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// A file in memory, with its mapping.
 #[derive(Debug)]
 pub(crate) struct MemoryFile {
@@ -35,6 +47,17 @@ pub(crate) struct MemoryFile {
     mapping: Mapping,
     page_bytes: u64,
     free: Mutex<FreeRanges>,
+    use_of_it: Mutex<Use>,
+}
+
+/// Whether content may be stored.
+#[derive(Debug)]
+struct Use {
+    is_possible: bool,
+    /// When that is looked at again.
+    until: Instant,
+    /// A hole could not be made: what sockets have might be written to.
+    has_failed: bool,
 }
 
 /// Bytes of a [`MemoryFile`] that do not change. When this is dropped they are a hole.
@@ -71,14 +94,44 @@ impl MemoryFile {
         // what is mapped must not end before the mapping does
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&file, seals)?;
+        if !has_small_pages(Path::new(SHMEM_SETTINGS)) {
+            return Err(io::Error::new(
+                ErrorKind::Unsupported,
+                "it may have huge pages, as shmem_enabled in /sys/kernel/mm/transparent_hugepage says",
+            ));
+        }
+        try_hole(file.as_fd(), page_bytes)?;
         let mapping = Mapping::of(file.as_fd(), len)?;
         let free = Mutex::new(FreeRanges::new(pages));
+        let use_of_it = Mutex::new(Use {
+            is_possible: true,
+            until: Instant::now() + LOOK,
+            has_failed: false,
+        });
         Ok(Self {
             file,
             mapping,
             page_bytes,
             free,
+            use_of_it,
         })
+    }
+
+    /// Whether content may be stored now.
+    pub(crate) fn is_usable(&self) -> bool {
+        let mut use_of_it = self.use_of_it();
+        let now = Instant::now();
+        if now >= use_of_it.until {
+            use_of_it.until = now + LOOK;
+            use_of_it.is_possible = has_small_pages(Path::new(SHMEM_SETTINGS));
+        }
+        use_of_it.is_possible && !use_of_it.has_failed
+    }
+
+    fn use_of_it(&self) -> MutexGuard<'_, Use> {
+        self.use_of_it
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes of memory that a range of `len` bytes takes in the file.
@@ -92,8 +145,22 @@ impl MemoryFile {
     }
 
     /// Copies `parts`, `len` bytes in all, into a range of its own; `None` if there is no room, or
-    /// no memory.
+    /// no memory: then it is not usable for a moment.
     pub(crate) fn store<'p>(
+        self: &Arc<Self>,
+        len: usize,
+        parts: impl Iterator<Item = &'p [u8]>,
+    ) -> Option<FileRange> {
+        let stored = self.write(len, parts);
+        if stored.is_none() {
+            let mut use_of_it = self.use_of_it();
+            use_of_it.until = Instant::now() + LOOK;
+            use_of_it.is_possible = false;
+        }
+        stored
+    }
+
+    fn write<'p>(
         self: &Arc<Self>,
         len: usize,
         parts: impl Iterator<Item = &'p [u8]>,
@@ -154,19 +221,57 @@ impl FileRange {
 impl Drop for FileRange {
     fn drop(&mut self) {
         let bytes = self.charged_bytes();
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        let punched = loop {
-            match rustix::fs::fallocate(&self.file.file, flags, self.offset(), bytes) {
-                Err(rustix::io::Errno::INTR) => {}
-                punched => break punched,
+        match make_hole(self.file.file.as_fd(), self.offset(), bytes) {
+            Ok(()) => {
+                let pages = bytes / self.file.page_bytes;
+                self.file.free().give(self.first_page, pages);
             }
-        };
-        // pages that are still there are never written to again: a socket may have them
-        if punched.is_ok() {
-            let pages = bytes / self.file.page_bytes;
-            self.file.free().give(self.first_page, pages);
+            // pages that are still there are never written to again: a socket may have them. As
+            // they are memory that nothing accounts for, there will be no more of them
+            Err(_) => self.file.use_of_it().has_failed = true,
         }
     }
+}
+
+/// Takes the pages of `bytes` at `offset` out of a file.
+fn make_hole(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> rustix::io::Result<()> {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    loop {
+        match rustix::fs::fallocate(file, flags, offset, bytes) {
+            Err(rustix::io::Errno::INTR) => {}
+            made => return made,
+        }
+    }
+}
+
+/// Whether the system gives back the memory of a hole: some that imitate a kernel do not.
+fn try_hole(file: BorrowedFd<'_>, page_bytes: u64) -> io::Result<()> {
+    rustix::io::pwrite(file, &[1], 0)?;
+    make_hole(file, 0, page_bytes)?;
+    match rustix::fs::fstat(file)?.st_blocks {
+        0 => Ok(()),
+        _ => Err(io::Error::new(
+            ErrorKind::Unsupported,
+            "a hole in it keeps its memory",
+        )),
+    }
+}
+
+/// Whether the `shmem_enabled` files of `settings` give files in memory no huge pages unasked.
+/// Where there are none, the kernel has no huge pages.
+fn has_small_pages(settings: &Path) -> bool {
+    let are_small = |file: &Path| {
+        let Ok(text) = std::fs::read_to_string(file) else {
+            return true;
+        };
+        let huge = ["[always]", "[within_size]", "[force]"];
+        !huge.iter().any(|word| text.contains(word))
+    };
+    let sizes = std::fs::read_dir(settings).into_iter().flatten().flatten();
+    are_small(&settings.join("shmem_enabled"))
+        && sizes
+            .into_iter()
+            .all(|size| are_small(&size.path().join("shmem_enabled")))
 }
 
 /// All of a file in the address space, to be read.
@@ -277,6 +382,60 @@ mod tests {
         let mut received = vec![0; sent];
         reader.read_exact(&mut received).unwrap();
         assert!(received.iter().all(|byte| *byte == 4));
+    }
+
+    #[test]
+    fn pages_are_small_unless_a_setting_gives_huge_ones() {
+        let settings = tempfile::tempdir().unwrap();
+        let path = settings.path();
+        assert!(has_small_pages(path));
+        let check = |file: &str, text: &str, expected: bool| {
+            let file = path.join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(has_small_pages(path), expected, "{text}");
+        };
+        check(
+            "shmem_enabled",
+            "[always] within_size advise never deny force",
+            false,
+        );
+        check(
+            "shmem_enabled",
+            "always within_size advise never deny [force]",
+            false,
+        );
+        check(
+            "shmem_enabled",
+            "always within_size [advise] never deny force",
+            true,
+        );
+        check(
+            "hugepages-64kB/shmem_enabled",
+            "always [within_size] advise never",
+            false,
+        );
+        check(
+            "hugepages-64kB/shmem_enabled",
+            "always inherit advise [never]",
+            true,
+        );
+        check(
+            "shmem_enabled",
+            "always within_size advise [never] deny force",
+            true,
+        );
+    }
+
+    #[test]
+    fn file_without_room_is_not_usable_for_a_moment() {
+        let file = Arc::new(MemoryFile::new(0).unwrap());
+        assert!(file.is_usable());
+        let len = usize::try_from(LENGTH_BYTES_MIN).unwrap();
+        assert!(file.store(len + 1, std::iter::empty()).is_none());
+        assert!(!file.is_usable());
+        file.use_of_it().until = Instant::now();
+        assert!(file.is_usable());
     }
 
     #[test]

@@ -84,8 +84,8 @@ impl InFlightContent {
             (Some(length), None) => body.pieces().last().is_none_or(|last| last.to() <= length),
             (None, _) => true,
         };
-        let inherited = inherited.map(StoredContent::in_blocks);
-        let Some(body) = inherited.filter(|body| fits(&body)) else {
+        let inherited = inherited.filter(fits).map(StoredContent::in_blocks);
+        let Some(body) = inherited else {
             return Self {
                 complete_length,
                 ..Self::default()

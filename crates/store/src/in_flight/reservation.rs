@@ -5,10 +5,11 @@ use crate::expected_response::ExpectedResponse;
 use crate::in_flight::builder::ContentBuilder;
 use crate::in_flight::content::{InFlightContent, WritePositionId};
 use crate::in_flight::disk_writer::DiskWriter;
+use crate::memory::ShardGuard;
 use crate::resource::VaryRule;
-use crate::shard::{InFlightId, Shard};
+use crate::shard::InFlightId;
 use crate::stored::StoredResponse;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::task::Waker;
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Now};
@@ -251,7 +252,7 @@ impl Reservation {
             .commit(now, self.id, vary, &response, disk_writer)
     }
 
-    fn shard(&self) -> MutexGuard<'_, Shard> {
+    fn shard(&self) -> ShardGuard<'_> {
         self.expected.store.shard(self.expected.primary)
     }
 }

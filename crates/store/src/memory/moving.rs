@@ -41,7 +41,7 @@ impl MemoryStore {
         let file = self.file.as_ref()?;
         let body = &response.body;
         let is_movable = body.is_whole() && body.is_in_memory() && !body.is_in_file();
-        if !is_movable || !MOVED_BYTES.contains(&body.len()) {
+        if !is_movable || !MOVED_BYTES.contains(&body.len()) || !file.is_usable() {
             return None;
         }
         if self.disk.is_some() && self.write_behind.has(response) {
@@ -50,11 +50,20 @@ impl MemoryStore {
         let id = self.shard(primary).begin_move(primary, response, file)?;
         let moved = copy(file, response);
         let mut shard = self.shard(primary);
-        let Some(moved) = moved else {
-            shard.abandon(id);
-            return None;
+        let moved = match moved {
+            // a validation that began meanwhile knows the one that was chosen
+            Some(moved) if !shard.is_validated(id.primary(), Some(id)) => moved,
+            not_moved => {
+                shard.abandon(id);
+                drop(shard);
+                drop(not_moved);
+                return None;
+            }
         };
-        shard.end_load(id, response, &moved).then_some(moved)
+        let is_stored = shard.end_load(id, response, &moved);
+        // its memory is given back when no lock is held
+        drop(shard);
+        is_stored.then_some(moved)
     }
 }
 
@@ -75,7 +84,8 @@ impl Shard {
         response: &Arc<StoredResponse>,
         file: &MemoryFile,
     ) -> Option<InFlightId> {
-        if !self.holds(primary, response) || self.is_loading(primary) {
+        let is_at_rest = !self.is_loading(primary) && !self.is_validated(primary, None);
+        if !self.holds(primary, response) || !is_at_rest {
             return None;
         }
         let id = self.expect_load(primary, response).ok()?;

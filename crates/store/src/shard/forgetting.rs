@@ -190,7 +190,7 @@ impl Shard {
         self.catalog.remove(slot);
         let entry = self.entries.get_mut(slot.index());
         if let Some(entry) = entry.and_then(Option::take) {
-            self.linger(&entry.response);
+            self.leave(entry);
         }
     }
 

@@ -105,6 +105,19 @@ impl Shard {
         }
     }
 
+    /// The response of `entry` is not stored any more.
+    pub(super) fn leave(&mut self, entry: Entry) {
+        self.linger(&entry.response);
+        if entry.response.body.is_in_file() {
+            self.leaving.push(entry.response);
+        }
+    }
+
+    /// Responses that have left, to be dropped when the lock is not held.
+    pub(crate) fn take_leaving(&mut self) -> Vec<Arc<StoredResponse>> {
+        std::mem::take(&mut self.leaving)
+    }
+
     pub(crate) fn used_bytes(&self) -> u64 {
         let held = self.in_flight_bytes() + self.lingering_bytes();
         self.catalog.used_bytes() + self.catalog.overhead_bytes() + held
