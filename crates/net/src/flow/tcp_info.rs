@@ -7,6 +7,8 @@ use std::os::fd::AsFd;
 /// or `None` where zero would mislead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
+    /// The connection is over: its client has reset it, or was given up.
+    pub is_closed: bool,
     /// The smoothed round trip, microseconds.
     pub rtt_us: u32,
     /// The least round trip seen lately, microseconds.
@@ -26,6 +28,9 @@ pub struct TcpInfo {
     /// The receive window that was last announced to the peer, bytes. Linux 6.2.
     pub receive_window: Option<u32>,
 }
+
+/// The state of a connection that is over (net/tcp_states.h).
+const TCP_CLOSE: u8 = 7;
 
 /// Room for the structure of any kernel so far: Linux 6.18 has 248 bytes, and what is beyond is not
 /// used.
@@ -50,6 +55,7 @@ fn parse(bytes: &[u8]) -> Option<TcpInfo> {
     let four = |at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
     let eight = |at: usize| Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
     Some(TcpInfo {
+        is_closed: bytes.first().is_some_and(|state| *state == TCP_CLOSE),
         unacked: four(24)?,
         rtt_us: four(68)?,
         segment_max: four(84)?,

@@ -602,7 +602,8 @@ impl Drop for ClientConnection {
     fn drop(&mut self) {
         // cut by the end of a drain
         self.report_unsent(true);
-        self.worker.content_in_queues.forget(self.number);
+        let in_queues = &self.worker.content_in_queues;
+        in_queues.close(self.number, self.stream.tcp());
         self.worker.net().forget_sleeper(&mut self.sleeper);
     }
 }

@@ -21,6 +21,9 @@ use weir_policy::Serving;
 use weir_semantics::Timestamp;
 use weir_store::StoredResponse;
 
+/// A copy of less takes no longer than `sendfile`, bytes.
+const FILE_PIECE_BYTES_MIN: u64 = 32 * 1024;
+
 /// Checks that a stored response can be read, before anything of it is sent.
 pub(crate) async fn ready(
     stream: &ClientStream<'_>,
@@ -93,7 +96,7 @@ impl Ready {
         exchange: &RequestState,
         response: &mut Arc<StoredResponse>,
     ) {
-        if self.piece.is_sent() || !stream.response.can_send_file() {
+        if !is_large_part(&self.piece, response) || !stream.response.can_send_file() {
             return;
         }
         let store = &exchange.worker.shared.store;
@@ -144,7 +147,7 @@ async fn send_piece(
     }
     let source = ContentSource::of(response);
     let kept = keep(exchange, response, piece);
-    let queue = queue_for_file(stream, exchange, response);
+    let queue = queue_for_file(stream, exchange, response, piece);
     if queue.is_some() {
         piece.allow_memory_file();
     }
@@ -173,14 +176,23 @@ async fn send_piece(
     }
 }
 
+/// Whether `piece` is so much of the content of `response` that it is not copied: a socket that has
+/// some of that holds all of it in memory.
+fn is_large_part(piece: &StoredPiece, response: &StoredResponse) -> bool {
+    let (at, end) = piece.rest();
+    let bytes = end.saturating_sub(at);
+    bytes >= FILE_PIECE_BYTES_MIN && bytes >= response.body.len() / 2
+}
+
 /// The queue of the client's socket, if the content of `response` is in a file in memory and can be
 /// sent from there, and held until it has left the queue.
 fn queue_for_file(
     stream: &ClientStream<'_>,
     exchange: &RequestState,
     response: &StoredResponse,
+    piece: &StoredPiece,
 ) -> Option<SendQueue> {
-    if !response.body.is_in_file() {
+    if !response.body.is_in_file() || !is_large_part(piece, response) {
         return None;
     }
     let queue = stream.response.file_queue()?;

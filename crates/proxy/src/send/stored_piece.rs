@@ -22,6 +22,9 @@ const PIECES_MAX: usize = 17;
 /// As many as from memory, which takes longer.
 const SENDFILE_BYTES_MAX: u64 = 1024 * 1024;
 
+/// Bytes from memory in one piece: content in a file may have more.
+const COPIED_BYTES_MAX: u64 = SENDFILE_BYTES_MAX;
+
 /// For so long what was found in the page cache counts as there. The kernel gives up first what was
 /// not used for the longest time; of a client that reads slowly it is asked again.
 const FOUND_TIME: Duration = Duration::from_millis(100);
@@ -345,7 +348,8 @@ impl StoredPiece {
             Some((block, from)) if at == self.at => &block[*from..],
             _ => self.body().map_or(&[][..], |body| body.at(at)),
         };
-        let left = usize::try_from(self.end - at).unwrap_or(usize::MAX);
+        let left = (self.end - at).min(COPIED_BYTES_MAX);
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
         &bytes[..bytes.len().min(left)]
     }
 

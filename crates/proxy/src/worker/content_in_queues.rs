@@ -2,11 +2,15 @@
 //!
 //! A socket is sent such content without a copy, and has its pages until the client has
 //! acknowledged them. As long as it has, the content is held: so it is in the account of the store,
-//! and its memory is not believed to be free. What a connection still has in its queue when it is
-//! closed is the kernel's, as what was copied there would be.
+//! and its memory is not believed to be free. The queue of a socket that was closed cannot be
+//! asked: its content is held for a time in which the kernel gives up a client that takes nothing
+//! (`TCP_USER_TIMEOUT`). What a client that goes on takes longer for is the kernel's from then on,
+//! as what is copied there would be.
 
 use std::cell::RefCell;
-use weir_net::flow::SendQueue;
+use std::os::fd::AsFd;
+use std::time::Duration;
+use weir_net::flow::{SendQueue, tcp_info};
 use weir_store::HeldContent;
 
 /// So much content is held for the connections of a worker; then content is copied.
@@ -14,6 +18,10 @@ const HELD_MAX: usize = 1024;
 
 /// So much is held for one connection.
 const HELD_PER_CONNECTION_MAX: usize = 4;
+
+/// The kernel gives up a client that has taken nothing of a closed socket for so long, and content
+/// is held for as long.
+const CLOSED_TIME_S: u32 = 60;
 
 /// The content of a worker's connections.
 #[derive(Debug)]
@@ -23,8 +31,16 @@ pub(crate) struct ContentInQueues<C = HeldContent>(RefCell<Vec<InQueue<C>>>);
 struct InQueue<C> {
     /// The number of the connection.
     connection: u64,
-    queue: SendQueue,
+    queue: Queue,
     _content: C,
+}
+
+/// Where a socket has it.
+#[derive(Debug)]
+enum Queue {
+    Open(SendQueue),
+    /// It was closed, and the content is held for so many seconds.
+    Closed(u32),
 }
 
 impl<C> Default for ContentInQueues<C> {
@@ -47,11 +63,15 @@ impl<C> ContentInQueues<C> {
         held < HELD_PER_CONNECTION_MAX && all.len() < HELD_MAX
     }
 
-    /// The kernel has taken `content` for `queue`, which is that of an open connection.
+    /// The kernel has taken `content` for `queue`, which is that of an open connection. If others
+    /// have taken the room since it was looked at, the content is not held.
     pub(crate) fn add(&self, connection: u64, queue: SendQueue, content: C) {
+        if self.0.borrow().len() >= HELD_MAX {
+            return;
+        }
         let held = InQueue {
             connection,
-            queue,
+            queue: Queue::Open(queue),
             _content: content,
         };
         self.0.borrow_mut().push(held);
@@ -60,16 +80,36 @@ impl<C> ContentInQueues<C> {
     /// Forgets what was sent. Called each second.
     pub(crate) fn forget_sent(&self) {
         let mut all = self.0.borrow_mut();
-        all.retain(|it| !it.queue.is_empty());
+        all.retain_mut(|it| match &mut it.queue {
+            Queue::Open(queue) => !queue.is_empty(),
+            Queue::Closed(left_s) => {
+                *left_s = left_s.saturating_sub(1);
+                *left_s > 0
+            }
+        });
         all.shrink_to(HELD_MAX / 16);
     }
 
-    /// A connection is about to be closed: its queue cannot be asked any more.
-    pub(crate) fn forget(&self, connection: u64) {
+    /// A connection is about to be closed, and so is its socket: the queue cannot be asked any
+    /// more.
+    pub(crate) fn close(&self, connection: u64, socket: &impl AsFd) {
         let mut all = self.0.borrow_mut();
-        if !all.is_empty() {
-            all.retain(|it| it.connection != connection);
+        if all.is_empty() || all.iter().all(|it| it.connection != connection) {
+            return;
         }
+        let option = socket2::SockRef::from(socket);
+        // a socket that is reset has nothing any more
+        let is_reset = matches!(option.linger(), Ok(Some(Duration::ZERO)))
+            || tcp_info(socket).is_none_or(|info| info.is_closed);
+        if is_reset || SendQueue::of(socket).is_empty() {
+            all.retain(|it| it.connection != connection);
+            return;
+        }
+        let given_up_after = Duration::from_secs(u64::from(CLOSED_TIME_S));
+        // if it cannot be set, the kernel gives up later
+        let _ = option.set_tcp_user_timeout(Some(given_up_after));
+        let of_connection = all.iter_mut().filter(|it| it.connection == connection);
+        of_connection.for_each(|it| it.queue = Queue::Closed(CLOSED_TIME_S));
     }
 }
 
@@ -141,7 +181,40 @@ mod tests {
             all.add(connection, queue, ());
         }
         assert!(!all.have_room(HELD_MAX as u64, queue));
-        all.forget(3);
+        socket2::SockRef::from(&socket)
+            .set_linger(Some(Duration::ZERO))
+            .unwrap();
+        all.close(3, &socket);
         assert!(all.have_room(HELD_MAX as u64, queue));
+    }
+
+    #[test]
+    fn content_in_the_queue_of_a_closed_socket_is_held_until_the_kernel_gives_it_up() {
+        let (_client, mut socket) = connection();
+        let (all, content) = (ContentInQueues::default(), Rc::new(()));
+        fill(&mut socket);
+        all.add(1, SendQueue::of(&socket), Rc::clone(&content));
+        all.close(1, &socket);
+        let option = socket2::SockRef::from(&socket);
+        let given_up_after = Duration::from_secs(u64::from(CLOSED_TIME_S));
+        assert_eq!(option.tcp_user_timeout().unwrap(), Some(given_up_after));
+        drop(socket);
+        for _ in 1..CLOSED_TIME_S {
+            all.forget_sent();
+        }
+        assert_eq!(Rc::strong_count(&content), 2);
+        all.forget_sent();
+        assert_eq!(Rc::strong_count(&content), 1);
+    }
+
+    #[test]
+    fn content_is_given_back_as_a_connection_is_closed_that_has_sent_it() {
+        let (_client, socket) = connection();
+        let (all, content) = (ContentInQueues::default(), Rc::new(()));
+        all.add(1, SendQueue::of(&socket), Rc::clone(&content));
+        all.close(2, &socket);
+        assert_eq!(Rc::strong_count(&content), 2);
+        all.close(1, &socket);
+        assert_eq!(Rc::strong_count(&content), 1);
     }
 }
