@@ -35,8 +35,8 @@ const WINDOW_UPDATES: Rate = Rate {
 /// have (RFC 9113 §8.2.3): a byte each on the wire, and a fifth of a microsecond to decode. A
 /// browser keeps 180 cookies of a host, and sends one a line.
 const FIELD_LINES: Rate = Rate {
-    at_once: 10_000,
-    each_s: 1000,
+    at_once: 20_000,
+    each_s: 2000,
 };
 
 /// So many field lines of a request are free: as many as are taken once crumbs are joined.
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn field_lines_beyond_128_a_request_are_10000_at_once_and_1000_a_second() {
+    fn field_lines_beyond_128_a_request_are_20000_at_once_and_2000_a_second() {
         let mut budget = FrameBudget::new(Tick(5));
         let requests = |budget: &mut FrameBudget, now, lines| {
             let noted = (0..20_000).take_while(|_| budget.note_field_lines(now, lines).is_ok());
@@ -253,14 +253,14 @@ mod tests {
         assert_eq!(requests(&mut budget, Tick(5), 128), 20_000);
         // one beyond the budget takes nothing
         assert_eq!(
-            budget.note_field_lines(Tick(5), 10_129),
+            budget.note_field_lines(Tick(5), 20_129),
             Err(Flood::FieldLines)
         );
-        assert_eq!(requests(&mut budget, Tick(5), 228), 100);
-        assert_eq!(requests(&mut budget, Tick(1005), 228), 10);
-        assert_eq!(requests(&mut budget, Tick(3_600_000), 1128), 10);
+        assert_eq!(requests(&mut budget, Tick(5), 228), 200);
+        assert_eq!(requests(&mut budget, Tick(1005), 228), 20);
+        assert_eq!(requests(&mut budget, Tick(3_600_000), 1128), 20);
         let shared = FrameBudget::of_clients(Tick(5), 3);
-        assert_eq!(requests(&mut shared.clone(), Tick(5), 228), 300);
+        assert_eq!(requests(&mut shared.clone(), Tick(5), 228), 600);
     }
 
     #[test]

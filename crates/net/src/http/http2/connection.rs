@@ -258,7 +258,9 @@ impl Http2Connection {
                     }
                     match connection.poll_accept(cx) {
                         Poll::Ready(Some(Ok((request, mut response)))) => {
-                            self.shared.note_field_lines(request.headers().len());
+                            let stream = response.stream_id().as_u32();
+                            self.shared
+                                .note_field_lines(stream, request.headers().len());
                             // `h2` gives what came in one read: the reset may be there, too
                             if self.shared.flood().is_some() || is_reset(&mut response) {
                                 self.notices.abandoned += 1;
@@ -280,6 +282,7 @@ impl Http2Connection {
                         }
                         Poll::Ready(None) => self.state = State::Ended,
                         Poll::Pending => {
+                            self.shared.note_other_heads();
                             let is_flooded = !self.is_abrupt && self.shared.flood().is_some();
                             if !self.shared.took_heads() && !is_flooded {
                                 return Poll::Pending;

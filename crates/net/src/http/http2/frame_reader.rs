@@ -14,6 +14,8 @@ pub(super) struct FrameHead {
     pub(super) length: u32,
     pub(super) kind: u8,
     pub(super) flags: u8,
+    /// Of which stream; 0 of the connection.
+    pub(super) stream: u32,
     /// That of RST_STREAM and GOAWAY (RFC 9113 §6.4, §6.8); 0 of other frames.
     pub(super) error_code: u32,
 }
@@ -51,7 +53,7 @@ impl FrameHead {
         self.kind == Self::SETTINGS && self.flags & Self::ACK == 0
     }
 
-    const fn is_of_head(self) -> bool {
+    pub(super) const fn is_of_head(self) -> bool {
         matches!(self.kind, Self::HEADERS | Self::CONTINUATION)
     }
 
@@ -152,11 +154,13 @@ impl FrameReader {
             bytes = &bytes[taken..];
             if self.known == HEAD_BYTES {
                 self.known = 0;
-                let [a, b, c, kind, flags, ..] = self.head;
+                let [a, b, c, kind, flags, stream @ ..] = self.head;
                 let frame = FrameHead {
                     length: u32::from_be_bytes([0, a, b, c]),
                     kind,
                     flags,
+                    // the first bit is reserved (RFC 9113 §4.1)
+                    stream: u32::from_be_bytes(stream) & 0x7fff_ffff,
                     error_code: 0,
                 };
                 self.payload = frame.length;

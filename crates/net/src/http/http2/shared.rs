@@ -52,6 +52,32 @@ struct FrameCounts {
     flood: Option<Http2Flood>,
     /// Streams that were reset beyond what the client had left.
     unpaid_resets: u32,
+    heads: HeadSizes,
+}
+
+/// Bytes of heads and trailers that have come since the requests were last taken, by stream, in the
+/// order they came: no more than the frames of one read.
+#[derive(Default)]
+struct HeadSizes(Vec<(u32, u32)>);
+
+impl HeadSizes {
+    fn add(&mut self, frame: FrameHead) {
+        match self.0.last_mut() {
+            Some((stream, bytes))
+                if *stream == frame.stream && frame.kind != FrameHead::HEADERS =>
+            {
+                *bytes = bytes.saturating_add(frame.length);
+            }
+            _ => self.0.push((frame.stream, frame.length)),
+        }
+    }
+
+    /// The head of this stream was decoded, and its lines are known.
+    fn take(&mut self, stream: u32) {
+        if let Some(at) = self.0.iter().position(|(of, _)| *of == stream) {
+            self.0.remove(at);
+        }
+    }
 }
 
 /// What there was too much of.
@@ -100,6 +126,7 @@ impl Shared {
                     budget,
                     client,
                     flood: None,
+                    heads: HeadSizes::default(),
                     unpaid_resets: 0,
                 },
             }),
@@ -131,6 +158,9 @@ impl Shared {
             };
             if kind == FrameKind::Request {
                 self.has_heads.set(true);
+            }
+            if frame.is_of_head() {
+                counts.heads.add(frame);
             }
             // content that `h2` has taken may be behind a window that these make smaller
             if frame.is_settings() && self.has_settings.replace(true) {
@@ -181,11 +211,30 @@ impl Shared {
         counts.flood.get_or_insert(Http2Flood::Connection(flood));
     }
 
-    /// A request was decoded that has so many field lines.
-    pub(super) fn note_field_lines(&self, lines: usize) {
+    /// The request of a stream was decoded, which has so many field lines.
+    pub(super) fn note_field_lines(&self, stream: u32, lines: usize) {
         let counts = &mut self.frames.borrow_mut().counts;
+        counts.heads.take(stream);
         if let Err(too_many) = counts.budget.note_field_lines(self.now.get(), lines) {
             counts.flood.get_or_insert(Http2Flood::Connection(too_many));
+        }
+    }
+
+    /// All requests were taken that have come. What else has come of heads is trailers, or was
+    /// refused by `h2`: a line has a byte at least.
+    pub(super) fn note_other_heads(&self) {
+        let frames = &mut *self.frames.borrow_mut();
+        if frames.received.is_in_head() {
+            return;
+        }
+        let counts = &mut frames.counts;
+        for (_, bytes) in counts.heads.0.drain(..) {
+            let noted = counts
+                .budget
+                .note_field_lines(self.now.get(), bytes as usize);
+            if let Err(too_many) = noted {
+                counts.flood.get_or_insert(Http2Flood::Connection(too_many));
+            }
         }
     }
 

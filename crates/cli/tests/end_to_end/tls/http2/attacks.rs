@@ -254,7 +254,23 @@ fn crumbs_of_cookies_end_the_connection_that_has_too_many() {
     }
     let mut client = clear.frames();
     expect_calm(flood(&mut client, 100, request(1500)));
-    clear.expect_ends("field-lines", 1);
+    // too large, so that the library refuses them
+    let mut client = clear.frames();
+    expect_calm(flood(&mut client, 100, request(1700)));
+    // as trailers
+    let mut client = clear.frames();
+    let head = block(&get("/cached"));
+    let trailers = [0x80 | 32; 1600];
+    expect_calm(flood(&mut client, 100, |number| {
+        let stream = 2 * number + 1;
+        let head = frame(HEADERS, END_HEADERS, stream, &head);
+        [
+            head,
+            frame(HEADERS, END_HEADERS | END_STREAM, stream, &trailers),
+        ]
+        .concat()
+    }));
+    clear.expect_ends("field-lines", 3);
     clear.expect_others_are_served();
 }
 
