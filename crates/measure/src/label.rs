@@ -111,7 +111,8 @@ labels! {
         /// or a similar status, or for want of room.
         Refused = "refused",
         /// The next hop could not be used: it cannot be reached, does not answer in time, or what
-        /// it answers is no response. Answered with 502, 503 or 504.
+        /// it answers is no response. Answered with 502, 503 or 504, and with 404 where no route is
+        /// for the host.
         Error = "error",
         /// The client's message was malformed or over a limit; answered with 4xx or 505.
         Invalid = "invalid",
