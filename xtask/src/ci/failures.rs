@@ -5,6 +5,7 @@
 //! What passes then is named in the table of the run, with what it printed at first, because it is
 //! a fault all the same: of the test, or a race.
 
+use super::hang::QUIET_MAX;
 use std::collections::BTreeSet;
 
 /// How many tests may fail and be run again. More are no accident.
@@ -23,6 +24,8 @@ pub(super) struct Failures {
     text: Vec<String>,
     /// Lines of the present test that may still be kept.
     room: usize,
+    /// There are tests that were not run, because of others that did not end.
+    is_cut: bool,
 }
 
 impl Failures {
@@ -43,6 +46,19 @@ impl Failures {
         }
     }
 
+    /// Takes tests that did not end, and were ended with all of their program. `None`: there are
+    /// others that were never begun.
+    pub(super) fn hang(&mut self, hanging: Option<&BTreeSet<String>>) {
+        self.is_cut |= hanging.is_none();
+        for name in hanging.into_iter().flatten() {
+            self.names.insert(name.clone());
+            self.text.push(format!(
+                "{name} did not end, and was ended when no test had for {} s",
+                QUIET_MAX.as_secs()
+            ));
+        }
+    }
+
     /// What the failing tests printed, shortened.
     pub(super) fn text(&self) -> &[String] {
         &self.text
@@ -57,7 +73,7 @@ impl Failures {
     /// are too many, or if something else than a test failed.
     pub(super) fn rerun(&self) -> Option<Vec<String>> {
         let count = self.names.len();
-        if count == 0 || count > RERUN_MAX || self.targets.is_empty() {
+        if count == 0 || count > RERUN_MAX || self.targets.is_empty() || self.is_cut {
             return None;
         }
         let targets = self.targets.iter().flat_map(|target| target.split(' '));
@@ -114,6 +130,22 @@ mod tests {
         let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         lines.push("    `-p weir-proxy --test limits`");
         assert_eq!(after(&lines).rerun(), None);
+    }
+
+    #[test]
+    fn test_that_did_not_end_is_run_again_unless_others_were_never_begun() {
+        let lines = [
+            "error: 1 target failed:",
+            "    `-p weir-cli --test end_to_end`",
+        ];
+        let hanging = BTreeSet::from(["a::hangs".to_owned()]);
+        let mut failures = after(&lines);
+        failures.hang(Some(&hanging));
+        let expected = "--test end_to_end -- --exact --test-threads=1 a::hangs";
+        assert_eq!(failures.rerun().unwrap().join(" "), expected);
+        assert!(failures.text()[0].starts_with("a::hangs did not end"));
+        failures.hang(None);
+        assert_eq!(failures.rerun(), None);
     }
 
     #[test]

@@ -7,15 +7,18 @@
 
 mod environment;
 mod failures;
+mod hang;
 mod ignored;
 mod outcome;
 
 use crate::tidy;
 use failures::Failures;
+use hang::Running;
 use outcome::TestCount;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, PipeReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 use xtask::command::output;
 use xtask::failure::{During, Failure};
@@ -61,6 +64,9 @@ const PROGRAMS: [&str; 32] = [
     "fish",
     "node",
 ];
+
+/// Lines that were read and not yet passed on.
+const LINES_WAITING_MAX: usize = 1000;
 
 /// What a step hands back: a remark for the table.
 type Remark = Result<String, Failure>;
@@ -281,16 +287,43 @@ fn cargo_test(arguments: &[String]) -> Result<(bool, TestCount, Failures), Failu
     // it has the writing ends, which would keep the pipe open
     drop(command);
     let (mut count, mut failures) = (TestCount::default(), Failures::default());
+    let mut running = Running::default();
     let mut out = std::io::stdout().lock();
-    for line in BufReader::new(output).split(b'\n') {
-        let line = line.during("read what cargo test prints")?;
-        let line = String::from_utf8_lossy(&line);
-        writeln!(out, "{line}").during("pass on what cargo test prints")?;
-        count.line(&line);
-        failures.line(&line);
+    let lines = lines_of(output);
+    loop {
+        match lines.recv_timeout(hang::QUIET_MAX) {
+            Ok(line) => {
+                let line = line.during("read what cargo test prints")?;
+                let line = String::from_utf8_lossy(&line);
+                writeln!(out, "{line}").during("pass on what cargo test prints")?;
+                count.line(&line);
+                failures.line(&line);
+                running.line(&line);
+            }
+            Err(RecvTimeoutError::Timeout) if running.is_under_way() => {
+                failures.hang(running.hanging());
+                running = Running::default();
+                hang::kill_descendants(child.id());
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
     }
     let status = child.wait().during("wait for cargo test")?;
     Ok((status.success(), count, failures))
+}
+
+/// The lines of a pipe, read by a thread, so that it can be waited for them in time.
+fn lines_of(pipe: PipeReader) -> Receiver<std::io::Result<Vec<u8>>> {
+    let (sender, lines) = sync_channel(LINES_WAITING_MAX);
+    std::thread::spawn(move || {
+        for line in BufReader::new(pipe).split(b'\n') {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
 }
 
 fn finish(what: &str, command: &mut Command) -> Remark {
