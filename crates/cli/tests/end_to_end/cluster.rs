@@ -11,7 +11,7 @@ mod purge_log;
 mod purges;
 mod states;
 
-use crate::support::{Config, Nginx, PATIENCE, RawClient, Signal, Weir, ask, content};
+use crate::support::{ClientsEnd, Config, Nginx, PATIENCE, RawClient, Signal, Weir, ask, content};
 use std::fmt::Write as _;
 use std::io;
 use std::net::SocketAddr;
@@ -194,6 +194,7 @@ fn under_load(nodes: &[SocketAddr; 2], work: impl FnOnce(&AtomicUsize)) -> Vec<[
     let (done, count) = (AtomicBool::new(false), AtomicUsize::new(0));
     let failed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
+        let _end = ClientsEnd::new(&done);
         for address in nodes.iter().chain(nodes) {
             let (done, count, failed) = (&done, &count, &failed);
             scope.spawn(move || {
@@ -212,9 +213,7 @@ fn under_load(nodes: &[SocketAddr; 2], work: impl FnOnce(&AtomicUsize)) -> Vec<[
                 }
             });
         }
-        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&count)));
-        done.store(true, Ordering::Relaxed);
-        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        work(&count);
     });
     failed.into_inner().expect("no panic")
 }

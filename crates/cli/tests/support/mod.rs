@@ -13,6 +13,7 @@
 #[path = "../../../net/tests/support/certificates.rs"]
 mod certificates;
 mod chromium;
+mod clients_end;
 mod config;
 mod content;
 mod curl;
@@ -33,6 +34,7 @@ mod weir;
 
 pub(crate) use certificates::{Issued, KeyKind};
 pub(crate) use chromium::Chromium;
+pub(crate) use clients_end::ClientsEnd;
 pub(crate) use config::Config;
 pub(crate) use content::content;
 pub(crate) use curl::{Curl, Fetched};

@@ -1,7 +1,7 @@
 //! Squid as the parent, the sibling and the child of a forward proxy, before a real origin: every
 //! byte arrives, and a parent that is killed costs no request.
 
-use crate::support::{Config, Curl, Nginx, PATIENCE, RawClient, Squid, Weir, content};
+use crate::support::{ClientsEnd, Config, Curl, Nginx, PATIENCE, RawClient, Squid, Weir, content};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
@@ -119,6 +119,7 @@ fn squid_that_is_killed_under_load_costs_no_request_that_had_no_response() {
         }
     };
     std::thread::scope(|scope| {
+        let _end = ClientsEnd::new(&stopping);
         for seed in 0..3 {
             let (address, nginx, stopping) = (weir.address(), &nginx, &stopping);
             let (whole, cut) = (&whole, &cut);
@@ -144,7 +145,6 @@ fn squid_that_is_killed_under_load_costs_no_request_that_had_no_response() {
         wait_for_more();
         second.kill();
         wait_for_more();
-        stopping.store(true, Ordering::Relaxed);
     });
     // each client had one request under way each time
     assert!(cut.load(Ordering::Relaxed) <= 6, "{cut:?}");

@@ -1,6 +1,6 @@
 //! A new config is put in force whole, while requests go on; a bad one is refused whole.
 
-use crate::support::{Config, Nginx, RawClient, Signal, Weir};
+use crate::support::{ClientsEnd, Config, Nginx, RawClient, Signal, Weir};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use xtask::ports;
@@ -40,6 +40,7 @@ fn reload_opens_and_closes_listeners_without_failing_a_request() {
         ["/id", "/connection"].map(|path| nginx.url(path)),
     );
     std::thread::scope(|scope| {
+        let _end = ClientsEnd::new(&done);
         // on one connection, and on a new one each time
         for keeps in [true, false] {
             let (done, count, urls) = (&done, &count, &urls);
@@ -56,19 +57,15 @@ fn reload_opens_and_closes_listeners_without_failing_a_request() {
                 }
             });
         }
-        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            for tell in [by_post, by_signal] {
-                let seen = count.load(Ordering::Relaxed);
-                let new = add_listener(&mut weir, &config, tell);
-                RawClient::connect(new).get(&urls[0]).expect(200);
-                weir.rewrite(&config.text());
-                assert!(tell(&mut weir));
-                wait_until_refused(new);
-                weir.until("going on", |_| count.load(Ordering::Relaxed) > seen + 10);
-            }
-        }));
-        done.store(true, Ordering::Relaxed);
-        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        for tell in [by_post, by_signal] {
+            let seen = count.load(Ordering::Relaxed);
+            let new = add_listener(&mut weir, &config, tell);
+            RawClient::connect(new).get(&urls[0]).expect(200);
+            weir.rewrite(&config.text());
+            assert!(tell(&mut weir));
+            wait_until_refused(new);
+            weir.until("going on", |_| count.load(Ordering::Relaxed) > seen + 10);
+        }
     });
     let metrics = weir.metrics();
     assert!(metrics.count("weir_reloads_total{outcome=\"ok\"}") >= 4);

@@ -1,7 +1,9 @@
 //! Certificates that an authority issues: Pebble.
 
 use super::{LOCATIONS, s_client};
-use crate::support::{Config, Curl, Issued, KeyKind, Nginx, PATIENCE, Pebble, RawClient, Weir};
+use crate::support::{
+    ClientsEnd, Config, Curl, Issued, KeyKind, Nginx, PATIENCE, Pebble, RawClient, Weir,
+};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -255,6 +257,7 @@ fn certificate_is_renewed_as_the_authority_suggests_without_a_lost_request() {
     let root = setting.pebble.root();
     let (done, count) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
+        let _end = ClientsEnd::new(&done);
         for _ in 0..2 {
             let (done, count, root) = (&done, &count, &root);
             let address = weir.address();
@@ -281,7 +284,6 @@ fn certificate_is_renewed_as_the_authority_suggests_without_a_lost_request() {
             assert!(Instant::now() < until, "requests have stopped");
             std::thread::yield_now();
         }
-        done.store(true, Ordering::Relaxed);
     });
     assert_ne!(serial(&weir, "a.weir.test"), before);
     assert_eq!(weir.metrics().count("weir_panics_total"), 0);

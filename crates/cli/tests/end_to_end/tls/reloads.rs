@@ -1,7 +1,7 @@
 //! Certificates that change while requests go on.
 
 use super::{Gateway, LOCATIONS, curl_to, s_client};
-use crate::support::{Issued, KeyKind, PATIENCE};
+use crate::support::{ClientsEnd, Issued, KeyKind, PATIENCE};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -60,6 +60,7 @@ fn certificates_change_a_hundred_times_without_a_lost_request_or_another_name() 
     let done = AtomicBool::new(false);
     let counts = [const { AtomicUsize::new(0) }; 2];
     std::thread::scope(|scope| {
+        let _end = ClientsEnd::new(&done);
         for (of, host) in [(0, "a.test"), (1, "c.test"), (0, "b.test")] {
             let (done, count, trusted) = (&done, &counts[of], &changing[of].trusted);
             let address = gateway.weir.address();
@@ -91,7 +92,6 @@ fn certificates_change_a_hundred_times_without_a_lost_request_or_another_name() 
                 std::thread::yield_now();
             }
         }
-        done.store(true, Ordering::Relaxed);
     });
     let shown = |host: &str| s_client(gateway.weir.address(), &["-servername", host]);
     let said = shown("b.test");

@@ -5,6 +5,7 @@ use super::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Frames, GOAWAY, HEADERS,
     NO_ERROR, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, block, frame, get,
 };
+use crate::support::ClientsEnd;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -166,6 +167,7 @@ fn requests_under_way_outlive_the_resets_of_neighbours() {
     }
     let is_over = AtomicBool::new(false);
     let goaway = thread::scope(|scope| {
+        let _end = ClientsEnd::new(&is_over);
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 reset_some(address, &resets);
@@ -180,7 +182,6 @@ fn requests_under_way_outlive_the_resets_of_neighbours() {
             let frame = neighbour.until(PING);
             (frame.kind == GOAWAY).then_some(frame)
         });
-        is_over.store(true, Ordering::Relaxed);
         goaway.expect("the connection is closed")
     });
     assert_eq!(goaway.error(), NO_ERROR);
