@@ -156,6 +156,7 @@ fn run_until_signalled(
         files: Arc::new(SystemFiles),
         say: Arc::new(|line| tell(&format!("note: {line}"))),
         give_back_memory: allocator::give_back,
+        moves_content: true,
         hooks: Hooks::default(),
         module_kinds: kinds::kinds(),
     };

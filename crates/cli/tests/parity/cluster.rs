@@ -345,6 +345,8 @@ fn start(first: Config, reloaded: &Arc<Mutex<Config>>, clock: &Arc<ManualClock>)
         files: Arc::new(SystemFiles),
         say: Arc::new(|_| {}),
         give_back_memory: || {},
+        // the simulator knows no kernels, and what their sockets have
+        moves_content: false,
         hooks: Hooks::default(),
         module_kinds: Vec::new(),
     };

@@ -97,6 +97,7 @@ impl Bed {
             files: Arc::new(SystemFiles),
             say: Arc::new(move |line| lines.lock().expect("no panic").push(line.to_owned())),
             give_back_memory: || {},
+            moves_content: true,
             hooks: Hooks::default(),
             module_kinds: vec![weir_filters::kind()],
         };

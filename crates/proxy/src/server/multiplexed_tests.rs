@@ -7,9 +7,10 @@ use crate::client::fast::{self, Receiver};
 use crate::config::{AdminAddress, Config, LogTarget, Mode};
 use crate::exchange::run;
 use crate::host::module_host;
+use crate::log::access_log::Say;
 use crate::log::client::{ClientFacts, ForPeers, HttpVersions, ListenerFacts};
 use crate::send::heads::INLINE_BYTES_MAX;
-use crate::server::run::share;
+use crate::server::run::{open_store, share};
 use crate::worker::core::Worker;
 use std::cell::Cell;
 use std::io::{Read, Write};
@@ -184,12 +185,14 @@ fn check_with(change: fn(&mut Config), scenario: Scenario) {
     config.limits.client_silence = "1h".parse().expect("a time");
     config.limits.next_hop_silence = "1h".parse().expect("a time");
     change(&mut config);
+    let say: Say = Arc::new(|_| {});
+    let store = open_store(&config, None, true, &say);
     let shared = share(
         &config,
         Clock::system(),
-        (None, None),
+        (store, None),
         None,
-        Arc::new(|_| {}),
+        say,
         || {},
         Default::default(),
     );

@@ -91,6 +91,10 @@ pub struct Options {
     /// it: every few seconds on each worker. What one thread allocated and another freed stays with
     /// the first until it allocates again.
     pub give_back_memory: fn(),
+    /// Whether large content in memory that is requested again moves to a file there, from where it
+    /// is sent without a copy. What sockets may have of it leaves the account late, so that
+    /// decisions about room then depend on the kernel, too.
+    pub moves_content: bool,
     /// What is called at phases of requests.
     pub hooks: Hooks,
     /// The kinds of modules that a configuration may name.
@@ -181,10 +185,11 @@ impl Proxy {
         let record = recorder.map(Record::start).transpose();
         let record = record.map_err(cannot("start the recorder"))?;
         let directory = tier.directories.first().map(|first| first.path.clone());
+        let store = open_store(&config, disk, options.moves_content, &options.say);
         let shared = Arc::new(share(
             &config,
             options.clock,
-            (disk, directory.as_deref()),
+            (store, directory.as_deref()),
             record,
             options.say,
             options.give_back_memory,
@@ -335,8 +340,14 @@ fn open_network(config: &Config, workers: usize, clock: Clock) -> Result<Network
     .map_err(cannot("start the resolver"))
 }
 
-/// The store, in front of `disk`. It has large content sent without a copy, if the system can.
-fn open_store(config: &Config, disk: Option<Arc<Disk>>, say: &Say) -> MemoryStore {
+/// The store, in front of `disk`. If `moves_content`, it has large content sent without a copy where
+/// the system can.
+pub(super) fn open_store(
+    config: &Config,
+    disk: Option<Arc<Disk>>,
+    moves_content: bool,
+    say: &Say,
+) -> MemoryStore {
     let mut store = MemoryStore::new(
         config.cache.memory.bytes(),
         config.cache.eviction,
@@ -344,7 +355,7 @@ fn open_store(config: &Config, disk: Option<Arc<Disk>>, say: &Say) -> MemoryStor
         config.cache.largest_response.bytes(),
         secret(),
     );
-    if let Err(cause) = store.open_file() {
+    if moves_content && let Err(cause) = store.open_file() {
         say(&format!(
             "warning: the system gives no file in memory (memfd_create): {cause}; large responses \
              are copied from memory for each client, which takes more CPU time"
@@ -368,7 +379,7 @@ fn refused(what: &'static str) -> impl FnOnce(Invalid) -> StartError {
 pub(super) fn share(
     config: &Config,
     clock: Clock,
-    (disk, directory): (Option<Arc<Disk>>, Option<&Path>),
+    (store, directory): (MemoryStore, Option<&Path>),
     record: Option<Record>,
     say: Say,
     give_back_memory: fn(),
@@ -407,7 +418,6 @@ pub(super) fn share(
         .with_next_hop_tls(next_hop_tls)
         .with_cluster_secret(&cluster_secret);
     let network = open_network(config, workers, clock)?;
-    let store = open_store(config, disk, &say);
     let tops = Arc::new(Tops::new(workers, network.common_counters()));
     let privacy = Privacy {
         client_keys: (config.log.clients == LogClients::Hash).then(|| tops.client_keys()),

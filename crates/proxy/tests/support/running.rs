@@ -133,6 +133,7 @@ impl Running {
             files,
             say: Arc::new(move |line| saying.lock().expect("no panic").push(line.to_owned())),
             give_back_memory: || {},
+            moves_content: true,
             hooks,
             module_kinds: super::module_kinds(),
         };

@@ -65,6 +65,7 @@ impl Weir {
             files: Arc::new(SystemFiles),
             say: Arc::new(|_| {}),
             give_back_memory: || {},
+            moves_content: true,
             hooks: NotedPhases::at(hooked).1,
             module_kinds: Vec::new(),
         };
