@@ -2,25 +2,29 @@
 //!
 //! A socket is sent such content without a copy, and has its pages until the client has
 //! acknowledged them. As long as it has, the content is held: so it is in the account of the store,
-//! and its memory is not believed to be free. The queue of a socket that was closed cannot be
-//! asked: its content is held for a time in which the kernel gives up a client that takes nothing
-//! (`TCP_USER_TIMEOUT`). What a client that goes on takes longer for is the kernel's from then on,
-//! as what is copied there would be.
+//! and its memory is not believed to be free. When the connection is closed before that, its socket
+//! is kept beside the content, so that its queue can still be asked, for a time in which the kernel
+//! gives up a client that takes nothing (`TCP_USER_TIMEOUT`). What a client that goes on takes
+//! longer for is the kernel's from then on, as what is copied there would be.
 
 use std::cell::RefCell;
-use std::os::fd::AsFd;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
 use std::time::Duration;
 use weir_net::flow::{SendQueue, tcp_info};
+use weir_net::hand_off::repair::is_under_repair;
 use weir_store::HeldContent;
 
-/// So much content is held for the connections of a worker; then content is copied.
+/// So much content is held for the connections of a worker; then content is copied. As many
+/// descriptors are kept of closed connections, at most.
 const HELD_MAX: usize = 1024;
 
 /// So much is held for one connection.
 const HELD_PER_CONNECTION_MAX: usize = 4;
 
-/// The kernel gives up a client that has taken nothing of a closed socket for so long, and content
-/// is held for as long.
+/// The kernel gives up a client that has taken nothing of a closed connection for so long, and
+/// content is held for as long, unless the queue is empty before.
 const CLOSED_TIME_S: u32 = 60;
 
 /// The content of a worker's connections.
@@ -39,8 +43,12 @@ struct InQueue<C> {
 #[derive(Debug)]
 enum Queue {
     Open(SendQueue),
-    /// It was closed, and the content is held for so many seconds.
-    Closed(u32),
+    /// The connection was closed, and the content is held for so many seconds at most.
+    Closed {
+        /// `None`: there was no descriptor left to keep it.
+        socket: Option<Rc<OwnedFd>>,
+        left_s: u32,
+    },
 }
 
 impl<C> Default for ContentInQueues<C> {
@@ -82,35 +90,50 @@ impl<C> ContentInQueues<C> {
         let mut all = self.0.borrow_mut();
         all.retain_mut(|it| match &mut it.queue {
             Queue::Open(queue) => !queue.is_empty(),
-            Queue::Closed(left_s) => {
+            Queue::Closed { socket, left_s } => {
                 *left_s = left_s.saturating_sub(1);
-                *left_s > 0
+                *left_s > 0 && socket.as_deref().is_none_or(has_content)
             }
         });
         all.shrink_to(HELD_MAX / 16);
     }
 
-    /// A connection is about to be closed, and so is its socket: the queue cannot be asked any
-    /// more.
+    /// A connection is about to be closed, and so is its socket. What it has is sent and
+    /// acknowledged in time.
     pub(crate) fn close(&self, connection: u64, socket: &impl AsFd) {
         let mut all = self.0.borrow_mut();
         if all.is_empty() || all.iter().all(|it| it.connection != connection) {
             return;
         }
         let option = socket2::SockRef::from(socket);
-        // a socket that is reset has nothing any more
-        let is_reset = matches!(option.linger(), Ok(Some(Duration::ZERO)))
-            || tcp_info(socket).is_none_or(|info| info.is_closed);
-        if is_reset || SendQueue::of(socket).is_empty() {
+        // one that is reset has nothing any more; what one had that another node has now is copied
+        // there
+        let is_given_up =
+            matches!(option.linger(), Ok(Some(Duration::ZERO))) || is_under_repair(socket);
+        if is_given_up || !has_content(socket) {
             all.retain(|it| it.connection != connection);
             return;
         }
         let given_up_after = Duration::from_secs(u64::from(CLOSED_TIME_S));
         // if it cannot be set, the kernel gives up later
         let _ = option.set_tcp_user_timeout(Some(given_up_after));
+        let kept = socket.as_fd().try_clone_to_owned().ok().map(Rc::new);
+        // the end is sent behind the content, as if the socket were closed
+        let _ = option.shutdown(Shutdown::Write);
         let of_connection = all.iter_mut().filter(|it| it.connection == connection);
-        of_connection.for_each(|it| it.queue = Queue::Closed(CLOSED_TIME_S));
+        of_connection.for_each(|it| {
+            it.queue = Queue::Closed {
+                socket: kept.clone(),
+                left_s: CLOSED_TIME_S,
+            };
+        });
     }
+}
+
+/// Whether a socket has anything that its client has not acknowledged. What was reset has nothing,
+/// whatever its queue says.
+fn has_content(socket: &impl AsFd) -> bool {
+    !SendQueue::of(socket).is_empty() && tcp_info(socket).is_some_and(|info| !info.is_closed)
 }
 
 #[cfg(test)]
@@ -118,7 +141,7 @@ mod tests {
     use super::*;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
-    use std::rc::Rc;
+    use std::time::Instant;
 
     /// A client and the socket that it is sent by.
     fn connection() -> (TcpStream, TcpStream) {
@@ -205,6 +228,39 @@ mod tests {
         assert_eq!(Rc::strong_count(&content), 2);
         all.forget_sent();
         assert_eq!(Rc::strong_count(&content), 1);
+    }
+
+    #[test]
+    fn content_of_a_closed_connection_is_given_back_once_its_client_has_all_or_has_left() {
+        for leaves in [false, true] {
+            let (mut client, mut socket) = connection();
+            let (all, content) = (ContentInQueues::default(), Rc::new(()));
+            let written = fill(&mut socket);
+            all.add(1, SendQueue::of(&socket), Rc::clone(&content));
+            all.close(1, &socket);
+            drop(socket);
+            assert_eq!(Rc::strong_count(&content), 2);
+            if leaves {
+                // not all was read: that resets the connection
+                drop(client);
+            } else {
+                let mut received = Vec::new();
+                client.read_to_end(&mut received).unwrap();
+                assert_eq!(received.len(), written);
+            }
+            let until = Instant::now() + Duration::from_secs(20);
+            while Rc::strong_count(&content) > 1 {
+                assert!(Instant::now() < until, "leaves: {leaves}");
+                std::thread::yield_now();
+                for it in all.0.borrow_mut().iter_mut() {
+                    // no time passes but that of the kernel
+                    if let Queue::Closed { left_s, .. } = &mut it.queue {
+                        *left_s = CLOSED_TIME_S;
+                    }
+                }
+                all.forget_sent();
+            }
+        }
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use super::queue::{self, Queue};
 use super::state::ConnectionState;
-use crate::flow::socket::{SocketOption, read_option, set_number};
+use crate::flow::socket::{SocketOption, number, read_option, set_number};
 use rustix::net::connect_unspec;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::AsFd as _;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// Whether this process may take connections out of the kernel.
@@ -17,6 +17,12 @@ use std::time::Duration;
 pub fn check_permitted() -> io::Result<()> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
     set_number(socket.as_fd(), SocketOption::TCP_REPAIR, 1)
+}
+
+/// Whether a socket is under repair: closing it tells the client nothing, and nothing that it has is
+/// sent any more.
+pub fn is_under_repair(socket: &impl AsFd) -> bool {
+    number(socket.as_fd(), SocketOption::TCP_REPAIR).is_ok_and(|it| it > 0)
 }
 
 /// A connection that sends nothing and reads nothing. Dropping it ends it and sends the client

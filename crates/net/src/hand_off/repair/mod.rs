@@ -19,7 +19,7 @@ mod queue;
 mod state;
 mod state_bytes;
 
-pub use connection::{FrozenConnection, check_permitted};
+pub use connection::{FrozenConnection, check_permitted, is_under_repair};
 pub use freeze::FreezeError;
 pub use state::{
     AgreedOptions, ConnectionState, UNACKNOWLEDGED_BYTES_MAX, UNREAD_BYTES_MAX, Windows,
