@@ -333,6 +333,24 @@ impl Disk {
         directory.forget_found(key);
     }
 
+    /// How many records are found.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        let directories = self.directories.iter();
+        directories.map(|directory| directory.index.len()).sum()
+    }
+
+    /// Whether there may be records on the device that are not found now, as the index is being
+    /// read or lacks some of them.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        let mut directories = self.directories.iter();
+        directories.any(|directory| {
+            directory.is_loading.load(Ordering::Acquire)
+                || directory.is_incomplete.load(Ordering::Acquire)
+        })
+    }
+
     /// Whether a record of `key` is found, or waits to be written.
     #[must_use]
     pub fn is_held(&self, key: Digest) -> bool {

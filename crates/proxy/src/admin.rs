@@ -72,7 +72,7 @@ pub use crate::host::stored::listing::{StoredVariantInfo, StoredVariants};
 pub(crate) use dashboard::history_file::{FILE_NAME as HISTORY_FILE_NAME, HistoryFile};
 pub(crate) use explain::check_scheme;
 pub use listening::socket::AdminSocket;
-pub use purge::{MemberPurge, PurgeCall, PurgeFailure, PurgeReach, PurgeReport};
+pub use purge::{MORE_ON_DISK, MemberPurge, PurgeCall, PurgeFailure, PurgeReach, PurgeReport};
 pub use stored::disk::NOT_STORED;
 pub use stored::{BOTH_MODES, StoredCall, StoredReply};
 pub(crate) use token::{TOKEN_LINE_BYTES_MAX, read_private};

@@ -366,26 +366,38 @@ impl MemoryStore {
 
     fn purge_target(&self, primary: Digest) -> Purge {
         let disk = self.disk.as_ref();
-        let is_on_disk = disk.is_some_and(|disk| disk.find(primary).is_some());
+        let is_on_disk = disk.is_some_and(|disk| disk.is_held(primary));
+        let may_be_more = !is_on_disk && disk.is_some_and(|disk| disk.is_incomplete());
         // a response in both tiers counts once
         let removed = self.remove(primary).max(usize::from(is_on_disk));
         let purge = self.purge_on_disk(removed, |disk| Box::pin(disk.purge(primary)));
         if self.disk.is_some() {
             self.remove(primary);
         }
-        purge
+        Purge {
+            may_be_more,
+            ..purge
+        }
     }
 
     /// Forgets everything, here and on disk.
     pub fn purge_all(&self) -> Purge {
         let _order = lock(&self.changing);
-        let removed = usize::try_from(self.memory_use().entries).unwrap_or(usize::MAX);
+        let disk = self.disk.as_ref();
+        let may_be_more = disk.is_some_and(|disk| disk.is_incomplete());
+        // most responses in memory are on disk, too
+        let on_disk = disk.map_or(0, |disk| disk.entries());
+        let removed = self.memory_use().entries.max(on_disk);
+        let removed = usize::try_from(removed).unwrap_or(usize::MAX);
         self.clear();
         let purge = self.purge_on_disk(removed, |disk| Box::pin(disk.purge_all()));
         if self.disk.is_some() {
             self.clear();
         }
-        purge
+        Purge {
+            may_be_more,
+            ..purge
+        }
     }
 
     /// To be called between two purges of memory. Without the first, what is arriving could be
@@ -398,6 +410,7 @@ impl MemoryStore {
     ) -> Purge {
         Purge {
             removed,
+            may_be_more: false,
             durable: self.disk.as_deref().map(purge),
         }
     }
@@ -508,6 +521,8 @@ pub struct Purge {
     /// How many responses left, as far as that is known: of variants that only the disk has, it is
     /// not.
     pub removed: usize,
+    /// Further ones may have left the disk, whose index is not complete.
+    pub may_be_more: bool,
     durable: Option<Durable>,
 }
 
@@ -516,6 +531,7 @@ impl Purge {
     pub fn lasting(durable: impl Future<Output = Result<(), PurgeError>> + Send + 'static) -> Self {
         Self {
             removed: 0,
+            may_be_more: false,
             durable: Some(Box::pin(durable)),
         }
     }

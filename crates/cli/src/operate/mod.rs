@@ -15,10 +15,10 @@ mod running;
 mod stored;
 mod top;
 
-use crate::messages::{Exit, Failure, give};
+use crate::messages::{Exit, Failure, give, tell};
 use client::{Method, Waits};
 use weir_extend::LACKS_RULE;
-use weir_proxy::admin::BOTH_MODES;
+use weir_proxy::admin::{BOTH_MODES, MORE_ON_DISK};
 
 pub(crate) use client::Reply;
 pub(crate) use cluster::{ClusterFlags, DrainFlags, RouteFlags, cluster, drain, route};
@@ -85,6 +85,7 @@ pub(crate) fn purge(flags: &PurgeFlags) -> Result<(), Failure> {
         give(&format!("{}\n", reply.body.trim_end()))?;
         return check_purged(&reply, what);
     }
+    let mut is_one_not_stored = false;
     for url in &flags.urls {
         let what = format!("cannot purge `{url}`");
         let path = purge_path("/purge", flags);
@@ -99,9 +100,17 @@ pub(crate) fn purge(flags: &PurgeFlags) -> Result<(), Failure> {
         }
         give(&format!("{purged} {url}\n{nodes}"))?;
         check_purged(&reply, &what)?;
+        is_one_not_stored |= purged == "purged 0" && !nodes.contains(MORE_ON_DISK);
+    }
+    if is_one_not_stored {
+        tell(&NOT_STORED_HINT);
     }
     Ok(())
 }
+
+/// What is said of a URL for which nothing was stored.
+const NOT_STORED_HINT: &str = "hint: nothing was stored for a URL with `purged 0`; scheme, host, port, path and query have to be those \
+     that clients request, and `weir explain URL` shows what is stored for one";
 
 fn purge_path(path: &str, flags: &PurgeFlags) -> String {
     let query = if flags.this_node { "?this-node" } else { "" };

@@ -39,6 +39,24 @@ fn purge_all_remains_in_effect_after_a_kill() {
 }
 
 #[test]
+fn purge_counts_the_responses_that_only_the_disk_has() {
+    let url = format!("http://{HOST}/1?size=100");
+    for call in [format!("/purge?url={url}"), "/purge-all".to_owned()] {
+        let parts = Parts::new();
+        let weir = parts.serve();
+        parts.get(&weir, "/1?size=100");
+        wait_for_entries(&weir, 1);
+        drop(weir);
+        let weir = parts.serve();
+        wait_until_loaded(&weir);
+        for expected in ["purged 1\n", "purged 0\n"] {
+            let said = weir.ask("POST", &call).expect(200).text();
+            assert_eq!(said, expected, "{call}");
+        }
+    }
+}
+
+#[test]
 fn deleted_response_is_not_served_after_a_kill() {
     check(|weir, target| {
         let path = format!("/stored/delete?url=http://{HOST}{target}");

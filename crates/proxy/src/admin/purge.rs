@@ -41,6 +41,8 @@ pub struct PurgeReport {
     pub node: Option<String>,
     /// How many stored responses were dropped at this node, as far as that is known.
     pub purged: u64,
+    /// This node may have purged more: the index of its disk is not complete.
+    pub may_be_more_on_disk: bool,
     /// The other nodes.
     pub members: Vec<MemberPurge>,
     /// Nodes that are no members now, and had not applied all of the log of purges when they were.
@@ -113,12 +115,18 @@ impl PurgeReport {
     }
 }
 
+/// What is said where the count of a purge may lack some.
+pub const MORE_ON_DISK: &str = "what is on disk alone is purged as well, and may be missing in the count: the index of the disk is not complete";
+
 /// A line for all, and one for each node if there are others.
 impl fmt::Display for PurgeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "purged {}", self.all_purged())?;
         if let Some(node) = &self.node {
             writeln!(f, "{node}: purged {}", self.purged)?;
+        }
+        if self.may_be_more_on_disk {
+            writeln!(f, "{MORE_ON_DISK}")?;
         }
         for MemberPurge { name, outcome } in &self.members {
             match outcome {

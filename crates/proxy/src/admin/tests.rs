@@ -31,6 +31,8 @@ struct Fake {
     /// Reload waits for this, if it is there.
     gate: Mutex<Option<mpsc::Receiver<()>>>,
     refuse_reload: bool,
+    /// Purges may have had more than they count.
+    disk_is_loading: bool,
     cluster: Option<ClusterReport>,
     /// What other nodes answer to a purge.
     members: Vec<MemberPurge>,
@@ -73,6 +75,7 @@ impl Control for Fake {
         Ok(PurgeReport {
             node: (!is_here && !self.members.is_empty()).then(|| "a".to_owned()),
             purged,
+            may_be_more_on_disk: self.disk_is_loading,
             members: members.cloned().collect(),
             away: Vec::new(),
             log: self.log.clone(),

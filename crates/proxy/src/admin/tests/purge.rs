@@ -110,6 +110,18 @@ fn purge_names_each_node_and_fails_if_one_is_not_known_to_have_applied_it() {
 }
 
 #[test]
+fn purge_says_that_its_count_may_lack_what_only_the_disk_has() {
+    let (admin, _fake) = start(Fake {
+        disk_is_loading: true,
+        ..Fake::default()
+    });
+    let (status, text) = ask(&admin, "POST /purge-all HTTP/1.1");
+    assert_eq!(status, 200, "{text}");
+    let expected = format!("purged 7\n{MORE_ON_DISK}\n");
+    assert!(text.ends_with(&expected), "{text}");
+}
+
+#[test]
 fn purge_says_where_it_is_in_the_log_and_fails_if_it_is_not_known_to_be_there() {
     let check = |log, expected: (u16, &str)| {
         let (admin, _fake) = start(Fake {

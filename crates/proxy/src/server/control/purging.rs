@@ -53,6 +53,7 @@ impl Control {
             let others = cluster.into_iter().flat_map(|cluster| cluster.others());
             turn.tell(others, vec![what], (now, until, patience))
         });
+        let may_be_more_on_disk = purges.iter().any(|purge| purge.may_be_more);
         let own = self.settle(purges);
         let others = cluster.map(|cluster| cluster.others().map(str::to_owned).collect());
         let (answers, entered) = self.runtime.block_on(async {
@@ -87,6 +88,7 @@ impl Control {
         Ok(PurgeReport {
             node: cluster.map(|cluster| cluster.own_name().to_owned()),
             purged: own?,
+            may_be_more_on_disk,
             members,
             away: away.unwrap_or_default(),
             log,
