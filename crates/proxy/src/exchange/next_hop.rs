@@ -17,7 +17,7 @@ use weir_net::http::{NextHopStream, has_http2_connection};
 use weir_net::next_hops::{self, ConnectObserver, ConnectOutcome, Destination, HopKey};
 use weir_policy::Now;
 use weir_policy::connections::HopId;
-use weir_policy::route::{Choice, NodeKey, Outcome, Routes, Why};
+use weir_policy::route::{Choice, NoRoute, NodeKey, Outcome, Routes, Why};
 use weir_semantics::ProxyError;
 
 pub(crate) use lateral::{
@@ -270,14 +270,23 @@ impl NextHop {
         drop(routes);
         match choice {
             Ok(choice) => Ok(Self::chosen(exchange, choice, HopTable::Routes)),
-            Err(none) => Err(Answer::open(
-                404,
-                AnswerReason::new(
-                    ProxyError::DestinationNotFound,
-                    format!("{none} ({}{path})", host.as_str()),
-                ),
-            )),
+            Err(none) => Err(no_route(none, host.as_str(), path)),
         }
+    }
+
+    /// Whether the gateway has a route for a request, where this node alone can have one.
+    pub(crate) fn check_route(exchange: &RequestState) -> Result<(), Answer> {
+        let settings = &exchange.settings;
+        if exchange.request.mode != Mode::Gateway || settings.cluster().is_some() {
+            return Ok(());
+        }
+        let path = exchange.request.path_and_query();
+        let path = if path == "*" { "/" } else { path };
+        let host = exchange.request.host.as_str();
+        let routes = settings.routes.lock();
+        let routes = routes.unwrap_or_else(PoisonError::into_inner);
+        let found = routes.find(host, path).map(|_| ());
+        found.map_err(|none| no_route(none, host, path))
     }
 
     /// The next hop that the routes choose now of those that are not in `others`.
@@ -372,6 +381,13 @@ impl NextHop {
         let another = Self::of_route(exchange, worker).ok()?;
         Some((another.route_hop()?, another))
     }
+}
+
+/// The answer to a request for which there is no route.
+fn no_route(none: NoRoute, host: &str, path: &str) -> Answer {
+    let text = format!("{none} ({host}{path})");
+    let reason = AnswerReason::new(ProxyError::DestinationNotFound, text);
+    Answer::open(404, reason)
 }
 
 /// Reports to the routes whether their next hops accept connections.

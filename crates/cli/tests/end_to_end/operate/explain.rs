@@ -237,6 +237,48 @@ fn destination_that_is_denied_is_neither_fetched_nor_stored() {
 }
 
 #[test]
+fn gateway_without_a_route_is_explained_with_the_answer_that_its_client_gets() {
+    let nginx = Nginx::start(LOCATIONS);
+    let rule = "lifetime.forced = \"1h\"\nbypass = false\nignore = [\"request no-cache\"]";
+    let config = Config::gateway(&[])
+        .without_routes()
+        .route("host = \"a.test\"\npath = \"/aged\"", &[&nginx.origin()]);
+    let proxy = Weir::serve(&config.rule(rule));
+    for host in ["b.test", "a.test"] {
+        let explained = explain(&proxy, &[&format!("http://{host}/new")]);
+        let mut client = RawClient::connect(proxy.address());
+        client.send(format!("GET /new HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        let reply = client.reply().expect(404);
+        let outcome = &explained["outcome"];
+        let expected = outcome["cache_status"].as_str().expect("text");
+        assert_eq!(known(&reply.field("cache-status")), known(expected));
+        assert_eq!(
+            (&outcome["word"], &outcome["status"]),
+            (&"error".into(), &404.into())
+        );
+        assert!(
+            input(&explained, "route").1.contains("no route"),
+            "{explained:#}"
+        );
+        assert_eq!(explained["storing"], Value::Null);
+        assert_eq!(explained["rules"][0]["decides"], serde_json::json!([]));
+    }
+    let text = weir(proxy.folder(), &["explain", "http://b.test/new"]);
+    expect(
+        &text,
+        0,
+        &[
+            "=> error: the proxy answers it itself with 404",
+            "*   route: no route",
+        ],
+    );
+    let explained = explain(&proxy, &["http://a.test/aged"]);
+    let decided = serde_json::json!(["bypass", "lifetime"]);
+    assert_eq!(explained["outcome"]["word"], "fetched", "{explained:#}");
+    assert_eq!(explained["rules"][0]["decides"], decided, "{explained:#}");
+}
+
+#[test]
 fn lifetime_says_where_it_comes_from_and_the_rule_that_forces_it() {
     let nginx = Nginx::start(LOCATIONS);
     let rules = r#"[{ path = ["/none"], bypass = true }, { name = "mirror", path = ["/ruled"], lifetime.forced = "2h" }, { status = ["302"], path = ["/moved"], lifetime.default = "1h" }, { status = ["302"], path = ["/left"], lifetime.forced = "3h" }]"#;

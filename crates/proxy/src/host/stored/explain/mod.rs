@@ -27,13 +27,16 @@ use crate::request::judge::key_of;
 use crate::request::vary::selecting_digest;
 use crate::send::disk_read::READ_WAIT;
 use inputs::Inputs;
-use report::{EXPLAIN_VERSION, Explanation, OutcomeReport, RequestReport, StoringForecast};
+use report::{
+    EXPLAIN_VERSION, Explanation, OutcomeReport, RequestReport, RuleUse, StoringForecast,
+};
 use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::time::timeout;
 use variants::FoundVariant;
 use weir_extend::{Pending, StoredError, StoredTarget};
 use weir_net::next_hops::SpentLink;
+use weir_policy::rule::Action;
 use weir_policy::verdict::{NotStored, Storing};
 use weir_policy::{
     Command, Commands, Digest, Event, Failure, Handling, Missing, Now, RefuseReason, Rules,
@@ -144,12 +147,13 @@ impl Decision<'_> {
         }
         let forwards = matches!(commands.first(), Some(Command::Forward(_)));
         let mut storing = forwards.then(|| self.forecast(exchange, now));
-        if forwards && let Err(answer) = NextHop::check_origin(exchange) {
-            self.inputs.add(
-                "destination",
-                answer.reason.text.clone(),
-                "access.allow_destinations",
-            );
+        let unsent = match forwards {
+            true => unsent(exchange, is_let_through),
+            false => None,
+        };
+        let is_unsent = unsent.is_some();
+        if let Some((name, section, answer)) = unsent {
+            self.inputs.add(name, answer.reason.text.clone(), section);
             outcome = of_answer(self.context, &answer);
             storing = None;
         } else if forwards
@@ -164,13 +168,15 @@ impl Decision<'_> {
             None => Vec::new(),
         };
         let (stored, may_be_more_on_disk) = variants::all(exchange, self.found.as_ref(), self.call);
-        let found = self.found.as_ref().map(|found| &*found.response);
+        let is_fetched = storing.is_some() || outcome.refreshes;
+        let may_be_stored = storing.as_ref().is_some_and(|it| it.word != "no");
+        let rules = self.rules(exchange, is_unsent, is_fetched, may_be_stored);
         Ok(Explanation {
             version: EXPLAIN_VERSION,
             request,
             outcome,
             inputs: self.inputs.finish(),
-            rules: rules::uses(exchange, found),
+            rules,
             modules: modules_of(exchange),
             storing,
             not_stored,
@@ -181,6 +187,27 @@ impl Decision<'_> {
             may_be_more_on_disk,
             values_shown: self.call.shows_values,
         })
+    }
+
+    /// The rules that are for a request, with the actions that have a part in what becomes of it.
+    fn rules(
+        &self,
+        exchange: &RequestState,
+        is_unsent: bool,
+        is_fetched: bool,
+        may_be_stored: bool,
+    ) -> Vec<RuleUse> {
+        let found = self.found.as_ref().map(|found| &*found.response);
+        let left = exchange.tx.request().directives;
+        let has_part = |action: Action| match action {
+            Action::Key | Action::Request => true,
+            _ if is_unsent => false,
+            Action::Ignore => exchange.directives_sent.is_some_and(|sent| sent != left),
+            Action::ReadAhead | Action::Abort => is_fetched,
+            action if action.is_of_storing() => found.is_some() || may_be_stored,
+            _ => true,
+        };
+        rules::uses(exchange, found, &has_part)
     }
 
     /// What becomes of a request that the spent quota of a link keeps from its next hop.
@@ -432,6 +459,23 @@ impl Decision<'_> {
         }
         forecast(&exchange.tx, now, &exchange.storing_rules(200, None))
     }
+}
+
+/// Why a request that is to be forwarded is sent nowhere, if that is known before: the input that
+/// decides so, the key of the configuration, and the answer.
+fn unsent(
+    exchange: &RequestState,
+    is_let_through: bool,
+) -> Option<(&'static str, &'static str, Answer)> {
+    if let Err(answer) = NextHop::check_origin(exchange) {
+        return Some(("destination", "access.allow_destinations", answer));
+    }
+    let found = match is_let_through {
+        true => NextHop::check_route(exchange),
+        // modules may send it elsewhere
+        false => Ok(()),
+    };
+    found.err().map(|answer| ("route", "route[].host", answer))
 }
 
 const fn no(reason: &'static str, section: Option<&'static str>) -> StoringForecast {

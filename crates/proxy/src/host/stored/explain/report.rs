@@ -104,8 +104,8 @@ pub struct RuleUse {
     pub line: Option<u32>,
     /// The actions that it decides.
     pub decides: Vec<&'static str>,
-    /// Its other actions: an earlier rule decides them, or they are not for the response that is
-    /// stored.
+    /// Its other actions: an earlier rule decides them, they are not for the response that is
+    /// stored, or have no part in what becomes of the request.
     pub others: Vec<&'static str>,
 }
 

@@ -11,8 +11,13 @@ use weir_store::StoredResponse;
 /// The status and the type of the response that rules are judged for where none is stored.
 const ASSUMED: (u16, &[u8]) = (200, b"");
 
-/// Those of a request; `stored` is the response that was chosen.
-pub(super) fn uses(exchange: &RequestState, stored: Option<&StoredResponse>) -> Vec<RuleUse> {
+/// Those of a request; `stored` is the response that was chosen. A rule decides no action that has
+/// no part in what becomes of the request, as `has_part` says.
+pub(super) fn uses(
+    exchange: &RequestState,
+    stored: Option<&StoredResponse>,
+    has_part: &dyn Fn(Action) -> bool,
+) -> Vec<RuleUse> {
     let settings = &exchange.settings;
     let matched = exchange.operator_rules;
     let content_type = stored.map(content_type_of);
@@ -26,6 +31,7 @@ pub(super) fn uses(exchange: &RequestState, stored: Option<&StoredResponse>) -> 
     let by = rules.storing_by(exchange.request.mode.into(), target, status, content_type);
     let of_response = rules.with_response(matched, status, content_type);
     let deciding = |action: Action| match action {
+        action if !has_part(action) => None,
         Action::Lifetime => by.lifetime,
         Action::StaleFor => by.stale_for,
         Action::IgnoreStoring => by.ignored,
