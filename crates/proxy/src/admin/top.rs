@@ -120,7 +120,8 @@ fn written(table: &TopTable) -> String {
 }
 
 fn tenths_of_percent(part: u64, whole: u64) -> u64 {
-    let tenths = u128::from(part) * 1000 / u128::from(whole.max(1));
+    let whole = u128::from(whole.max(1));
+    let tenths = (u128::from(part) * 1000 + whole / 2) / whole;
     u64::try_from(tenths).unwrap_or(u64::MAX)
 }
 

@@ -32,9 +32,9 @@ fn scaled(value: u64, units: &[&str], space: &str) -> String {
     format!("{digits}{space}{}", units[place])
 }
 
-/// A part of a whole: `93.1 %`, or `-` of nothing.
+/// A part of a whole: `93.1 %`, or `-` of nothing. It is rounded, as on the page for browsers.
 pub(super) fn share(part: u64, whole: u64) -> String {
-    match thousandths(part, whole) {
+    match rounded(part, whole, 1000) {
         Some(share) => format!("{}.{} %", share / 10, share % 10),
         None => "-".to_owned(),
     }
@@ -43,14 +43,16 @@ pub(super) fn share(part: u64, whole: u64) -> String {
 /// The same without a fraction.
 #[cfg(feature = "top")]
 pub(super) fn percent(part: u64, whole: u64) -> String {
-    match thousandths(part, whole) {
-        Some(share) => format!("{}%", share / 10),
+    match rounded(part, whole, 100) {
+        Some(share) => format!("{share}%"),
         None => "-".to_owned(),
     }
 }
 
-fn thousandths(part: u64, whole: u64) -> Option<u128> {
-    (whole > 0).then(|| (u128::from(part) * 1000 / u128::from(whole)).min(1000))
+/// How many of `parts` equal parts of a whole are the nearest to `part`; all of them at most.
+fn rounded(part: u64, whole: u64, parts: u128) -> Option<u128> {
+    let whole = u128::from(whole);
+    (whole > 0).then(|| ((u128::from(part) * parts + whole / 2) / whole).min(parts))
 }
 
 /// A span of time, in two units at most.
@@ -120,10 +122,26 @@ mod tests {
     #[test]
     fn share_of_nothing_is_unknown_and_none_is_above_all() {
         assert_eq!(share(0, 0), "-");
-        assert_eq!(share(1, 3), "33.3 %");
         assert_eq!(share(4, 3), "100.0 %");
+        assert_eq!(share(u64::MAX, u64::MAX), "100.0 %");
+    }
+
+    #[test]
+    fn share_is_rounded_to_the_nearest_digit_that_is_shown() {
+        for (part, whole, expected) in [
+            (1, 3, "33.3 %"),
+            (2, 3, "66.7 %"),
+            (1, 2000, "0.1 %"),
+            (1, 2001, "0.0 %"),
+            (9995, 10_000, "100.0 %"),
+            (9994, 10_000, "99.9 %"),
+        ] {
+            assert_eq!(share(part, whole), expected, "{part} of {whole}");
+        }
         #[cfg(feature = "top")]
-        assert_eq!(percent(2, 3), "66%");
+        for (part, whole, expected) in [(2, 3, "67%"), (1, 200, "1%"), (1, 201, "0%")] {
+            assert_eq!(percent(part, whole), expected, "{part} of {whole}");
+        }
     }
 
     #[test]

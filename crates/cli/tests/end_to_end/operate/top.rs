@@ -45,7 +45,7 @@ fn screen_of_80_by_24_shows_what_a_proxy_does_and_follows_keys() {
     let admin = proxy.admin.to_string();
     tmux.until("the table", |screen| {
         let in_all = screen.lines().find(|line| line.starts_with("in all"));
-        in_all.is_some_and(|line| line.contains(" 3 ") && line.contains("66.6 %"))
+        in_all.is_some_and(|line| line.contains(" 3 ") && line.contains("66.7 %"))
             && [&*admin, &*url, "urls by to-clients", "uri-miss", "q quit"]
                 .iter()
                 .all(|part| screen.contains(part))
@@ -274,7 +274,7 @@ fn without_a_terminal_it_is_printed_once_as_text_or_json() {
     // a hit is listed a second after it
     let until = std::time::Instant::now() + crate::support::PATIENCE;
     let mut text = printed();
-    while !(text.contains("66.6 %") && text.contains(&format!("  {url}\n"))) {
+    while !(text.contains("66.7 %") && text.contains(&format!("  {url}\n"))) {
         assert!(std::time::Instant::now() < until, "{text}");
         text = printed();
     }
