@@ -77,6 +77,7 @@ pub use stored::disk::NOT_STORED;
 pub use stored::{BOTH_MODES, StoredCall, StoredReply};
 pub(crate) use token::{TOKEN_LINE_BYTES_MAX, read_private};
 pub use token::{Token, TokenError};
+pub use top::MISSES_NOTE;
 pub use version::{INTERFACE_VERSION, LIST_TITLE, NO_ENDPOINT, NO_METHOD, VERSION_FIELD};
 
 /// Bytes of a request body: a URL and a little JSON around it.

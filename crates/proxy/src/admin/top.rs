@@ -165,8 +165,13 @@ fn written_misses(misses: &RecentMisses) -> String {
             let _infallible = writeln!(page, "  {word}: {about}");
         }
     }
+    let _infallible = writeln!(page, "\n{MISSES_NOTE}");
     page
 }
+
+/// Which requests are listed as misses and refusals, and where the others are.
+pub const MISSES_NOTE: &str = "listed are requests that a next hop was asked for, or was to be; those that were refused before, \
+     by access, login, rule or form (400, 403, 407, 421), are in the access log";
 
 /// The time of the day, UTC.
 fn time_of_day(unix_ms: u64) -> String {
@@ -258,7 +263,9 @@ mod tests {
             "{page}"
         );
         let meaning = "\n\nwhy:\n  uri-miss: Nothing is stored.\n";
-        assert!(page.ends_with(meaning), "{page}");
+        assert!(page.contains(meaning), "{page}");
+        assert!(page.ends_with(&format!("{MISSES_NOTE}\n")), "{page}");
+        assert_eq!(tenths_of_percent(2, 3), 667);
         let is_plain = |sign: char| sign == '\n' || !sign.is_control() && sign != '\u{202e}';
         assert!(page.chars().all(is_plain), "{page:?}");
     }

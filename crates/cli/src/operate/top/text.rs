@@ -4,6 +4,7 @@ use super::numbers::{Sums, latest};
 use super::reading::{MINUTE_S, Reading};
 use super::units::{bytes, clock, count, micros, share, span, visible};
 use weir_measure::live::{LinkRow, Live, Miss, NAME_BYTES_MAX, TopRow, TopTable};
+use weir_proxy::admin::MISSES_NOTE;
 
 /// Columns that lines of a row need beside its name for all that they have.
 const WIDE: usize = 60;
@@ -37,6 +38,7 @@ pub(super) fn page(address: &str, reading: &Reading) -> String {
             let about = visible(&it.about.replace('§', "section "), NAME_BYTES_MAX);
             format!("  {}: {about}", visible(&it.word, 32))
         }));
+        lines.push(MISSES_NOTE.to_owned());
     }
     lines.push(String::new());
     lines.join("\n")
@@ -259,6 +261,7 @@ mod tests {
             r"   2   3.00 kB  25.0 %  http://a/\u{1b}]0;owned\u{7}\u{202e}\u{6f22}\u{9b}2J",
             "14:46:40Z uri-miss  200 no-lifetime            client-1        GET  http://a/",
             "\n  uri-miss: Nothing is stored.\n  no-lifetime: http://a/",
+            "\nlisted are requests that a next hop was asked for, or was to be;",
         ] {
             assert!(page.contains(part), "no `{part}` in:\n{page}");
         }
