@@ -51,7 +51,8 @@ pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
         Ok(config)
     };
     let run_file = config.clone();
-    let ended = run_until_signalled(config, Box::new(reload), recording, &|started| {
+    let reload: (Reload, bool) = (Box::new(reload), path.is_some());
+    let ended = run_until_signalled(config, reload, recording, &|started| {
         // first: after the line to try, a purge may come at once
         files.started(&run_file, started, path.as_deref());
         let text = announcement(&run_file, started);
@@ -145,7 +146,7 @@ type Reload = Box<dyn Fn() -> Result<Config, String> + Send + Sync>;
 /// The one function that touches the proxy's entry points.
 fn run_until_signalled(
     config: Config,
-    reload: Reload,
+    (reload, has_config_file): (Reload, bool),
     recording: Option<Recording>,
     announce: &dyn Fn(&BoundAddresses),
 ) -> Result<(), Failure> {
@@ -170,6 +171,7 @@ fn run_until_signalled(
     })?;
     let ready = |proxy: &Proxy| {
         announce(&BoundAddresses {
+        has_config_file,
             listeners: proxy.listeners(),
             admin: proxy.admin().clone(),
             disk: proxy.disk().clone(),

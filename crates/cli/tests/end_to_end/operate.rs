@@ -4,7 +4,7 @@ mod admin_address;
 mod explain;
 mod top;
 
-use crate::support::{Config, Nginx, Weir};
+use crate::support::{Config, Nginx, Signal, Weir};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -110,6 +110,20 @@ fn purge_and_reload_find_the_running_proxy() {
         2,
         &["error: cannot purge `/id`\n  caused by: "],
     );
+}
+
+#[test]
+fn reload_of_a_proxy_without_a_config_file_says_that_nothing_was_read() {
+    let flags = ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+    let others = ["--disk", "off", "--access-log", "off"];
+    let mut proxy = Weir::serve_by_flags(&[flags, others].concat());
+    let reloaded = weir(proxy.folder(), &["reload"]);
+    expect(&reloaded, 0, &["there is no config file to read"]);
+    let said = String::from_utf8_lossy(&reloaded.stdout);
+    assert!(!said.contains("config reloaded"), "{said}");
+    proxy.wait_for("there is no config file to read");
+    proxy.signal(Signal::HangUp);
+    proxy.wait_for("there is no config file to read");
 }
 
 /// Adds a module with these lines of its table.

@@ -340,6 +340,7 @@ fn start(first: Config, reloaded: &Arc<Mutex<Config>>, clock: &Arc<ManualClock>)
     let reloaded = Arc::clone(reloaded);
     let options = Options {
         reload: Box::new(move || Ok(reloaded.lock().expect("no panic").clone())),
+        has_config_file: true,
         describe: Box::new(|_| String::new()),
         clock: Clock::Manual(Arc::clone(clock)),
         files: Arc::new(SystemFiles),

@@ -86,6 +86,7 @@ impl Live {
         clock.advance_ms(begin_ms % 1000);
         let options = Options {
             reload: Box::new(|| Err("nobody reloads".to_owned())),
+            has_config_file: true,
             describe: Box::new(|_| String::new()),
             clock: Clock::Manual(Arc::clone(&clock)),
             files: Arc::new(SystemFiles),

@@ -42,6 +42,8 @@ pub(crate) struct Weir {
 pub(crate) struct Start<'a> {
     /// Beside `--config`.
     pub(crate) arguments: &'a [&'a str],
+    /// Without a config file.
+    pub(crate) by_flags_alone: bool,
     /// Open files it may have; `None`: as many as we.
     pub(crate) open_files: Option<u32>,
     /// With a small file system at this folder, which nothing outside sees.
@@ -75,6 +77,18 @@ impl Weir {
             config,
             &Start {
                 arguments,
+                ..Start::default()
+            },
+        )
+    }
+
+    /// Starts one without a config file.
+    pub(crate) fn serve_by_flags(arguments: &[&str]) -> Self {
+        Self::start(
+            &Config::forward(),
+            &Start {
+                arguments,
+                by_flags_alone: true,
                 ..Start::default()
             },
         )
@@ -201,8 +215,12 @@ impl Weir {
                 shell
             }
         };
+        let words: &[&str] = match start.by_flags_alone {
+            true => &["serve"],
+            false => &["serve", "--config", "weir.toml"],
+        };
         let mut child = command
-            .args(["serve", "--config", "weir.toml"])
+            .args(words)
             .args(start.arguments)
             .current_dir(folder.path())
             .env_remove("RUST_BACKTRACE")

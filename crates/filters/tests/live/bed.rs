@@ -92,6 +92,7 @@ impl Bed {
         let lines = Arc::clone(&said);
         let options = Options {
             reload: Box::new(move || Ok(reloaded.lock().expect("no panic").clone())),
+            has_config_file: true,
             describe: Box::new(|_| String::new()),
             clock: Clock::system(),
             files: Arc::new(SystemFiles),

@@ -46,6 +46,27 @@ use weir_measure::{Metric, ReloadOutcome, Snapshot};
 use weir_net::workers::Stage;
 use weir_net::workers::{OpenListener, WorkerPool};
 
+/// What a reload says where there is nothing to read.
+const NO_CONFIG_FILE: &str =
+    "there is no config file to read: this proxy was started by flags alone, which stay in force\n";
+
+/// What a reload that the admin interface was asked for has in the log: of a refused one, without
+/// the lines of the file.
+fn reload_line(result: &Result<String, String>) -> String {
+    let joined = |text: &str, lines_max: usize| {
+        let lines = text.lines().map(str::trim).take(lines_max);
+        lines.collect::<Vec<_>>().join("; ")
+    };
+    match result {
+        Ok(said) => joined(said, usize::MAX),
+        Err(why) => {
+            let why = why.strip_prefix("error: ").unwrap_or(why);
+            let why = joined(why, 2);
+            format!("reload refused: {why}; the config in force stays as it was")
+        }
+    }
+}
+
 /// Where it is kept what is to be validated, in the first directory of the store on disk.
 const VALID_SINCE_FILE: &str = "valid-since";
 
@@ -55,6 +76,8 @@ pub struct Control {
     workers: WorkerPool<Worker>,
     state: Mutex<State>,
     reload: Reload,
+    /// Whether that reads a file.
+    has_config_file: bool,
     describe: Describe,
     runtime: tokio::runtime::Runtime,
     /// The admin interface as bound; a restart alone changes it.
@@ -118,6 +141,7 @@ impl Control {
                 open: Vec::new(),
             }),
             reload,
+            has_config_file: true,
             describe,
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_time()
@@ -128,6 +152,12 @@ impl Control {
             purge_log: ArcSwapOption::empty(),
             directory: None,
         })
+    }
+
+    /// With a configuration file that a reload reads, or without one.
+    pub(crate) const fn with_config_file(mut self, has_config_file: bool) -> Self {
+        self.has_config_file = has_config_file;
+        self
     }
 
     /// With a store on disk whose first directory this is. What an earlier process was to validate
@@ -267,13 +297,22 @@ impl Control {
         self.shared.store.set_budget(config.cache.memory.bytes());
         self.token.store(token);
         let log = self.shared.access_log.reopen();
-        self.state().config = config;
-        match log {
-            Ok(()) => Ok(format!("config reloaded\n{notes}")),
-            Err(error) => Ok(format!(
-                "config reloaded\n{notes}note: the access log could not be opened again and stays as it was: {error}\n"
-            )),
+        let mut state = self.state();
+        let mut said = match self.has_config_file {
+            true => {
+                let changed = until_restart::changed_keys(&state.config, &config);
+                format!("config reloaded\n{changed}{notes}")
+            }
+            false => NO_CONFIG_FILE.to_owned(),
+        };
+        state.config = config;
+        drop(state);
+        if let Err(error) = log {
+            said.push_str(&format!(
+                "note: the access log could not be opened again and stays as it was: {error}\n"
+            ));
         }
+        Ok(said)
     }
 
     /// Follows the log of purges of the cluster, if it has one. To be called before what is stored
@@ -534,7 +573,10 @@ impl admin::Control for Control {
     }
 
     fn reload(&self) -> Result<String, String> {
-        self.reload()
+        let result = self.reload();
+        // that of a signal is said by what receives signals
+        (self.shared.say)(&reload_line(&result));
+        result
     }
 
     fn modules(&self) -> Vec<ModuleReport> {

@@ -79,6 +79,8 @@ pub type Describe = Box<dyn Fn(&Config) -> String + Send + Sync>;
 pub struct Options {
     /// Reads the configuration again.
     pub reload: Reload,
+    /// Whether it is of a file: without one, [`Options::reload`] gives the same again.
+    pub has_config_file: bool,
     /// Writes it as text.
     pub describe: Describe,
     /// The time.
@@ -207,6 +209,7 @@ impl Proxy {
         let control = control
             .with_admin(admin_address.clone(), token)
             .with_directory(directory, &options.files);
+            .with_config_file(options.has_config_file)
         let control = Arc::new(control);
         begin_serving(&control, &config)?;
         let mut proxy = Self {

@@ -3,7 +3,10 @@
 
 use crate::config::Config;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most settings that a reload names.
+const KEYS_SHOWN_MAX: usize = 8;
 
 /// The configuration that is in force when `wanted` is loaded by a proxy that was started with
 /// `started`: settings that cannot change keep their values, with a line for each of them.
@@ -25,6 +28,24 @@ pub(crate) fn keep(started: &Config, wanted: Config) -> (Config, String) {
     kept.limits.next_hop_age = started.limits.next_hop_age;
     let notes = differences(&kept, &wanted);
     (kept, notes)
+}
+
+/// A line that names the settings whose values a reload changes.
+pub(crate) fn changed_keys(before: &Config, after: &Config) -> String {
+    let (before, after) = (values(before), values(after));
+    let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let is_changed = |key: &&String| before.get(*key) != after.get(*key);
+    let changed: Vec<&String> = keys.into_iter().filter(is_changed).collect();
+    if changed.is_empty() {
+        return "no setting has changed; the files that it names were read again\n".to_owned();
+    }
+    let shown = changed.iter().take(KEYS_SHOWN_MAX);
+    let shown: Vec<String> = shown.map(|key| format!("`{key}`")).collect();
+    let more = match changed.len().saturating_sub(KEYS_SHOWN_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("changed: {}{more}\n", shown.join(", "))
 }
 
 fn differences(kept: &Config, wanted: &Config) -> String {
@@ -104,6 +125,27 @@ mod tests {
         // back again: nothing differs from what is in force
         let (kept, notes) = keep(&kept, config(1, 512));
         assert_eq!((kept, notes.as_str()), (config(1, 512), ""));
+    }
+
+    #[test]
+    fn reload_names_the_settings_that_change_and_counts_those_beyond_the_limit() {
+        let before = config(1, 256);
+        let unchanged = changed_keys(&before, &before);
+        assert!(
+            unchanged.starts_with("no setting has changed"),
+            "{unchanged}"
+        );
+        let after = config(1, 512);
+        assert_eq!(changed_keys(&before, &after), "changed: `cache.memory`\n");
+        let mut without = before.clone();
+        without.disk.directories.clear();
+        let expected =
+            "changed: `disk.directories`, `disk.directories[0].path`, `disk.directories[0].size`\n";
+        assert_eq!(changed_keys(&before, &without), expected);
+        let mut many = before.clone();
+        many.listeners = vec![crate::config::Listener::default(); KEYS_SHOWN_MAX + 1];
+        let said = changed_keys(&before, &many);
+        assert!(said.contains("more\n"), "{said}");
     }
 
     #[test]

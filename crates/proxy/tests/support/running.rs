@@ -128,6 +128,7 @@ impl Running {
         let saying = Arc::clone(&said);
         let options = Options {
             reload: Box::new(move || Ok(reloaded.lock().expect("no panic").clone())),
+            has_config_file: true,
             describe: Box::new(|_| String::new()),
             clock: Clock::Manual(Arc::clone(&clock)),
             files,

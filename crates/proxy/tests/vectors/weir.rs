@@ -60,6 +60,7 @@ impl Weir {
     ) -> Self {
         let options = Options {
             reload: Box::new(|| Err("nothing to reload".into())),
+            has_config_file: true,
             describe: Box::new(|_| String::new()),
             clock: Clock::Manual(Arc::clone(&clock.manual)),
             files: Arc::new(SystemFiles),

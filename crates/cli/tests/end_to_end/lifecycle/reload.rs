@@ -19,7 +19,10 @@ fn add_listener(weir: &mut Weir, config: &Config, tell: fn(&mut Weir) -> bool) -
 }
 
 fn by_post(weir: &mut Weir) -> bool {
-    weir.ask("POST", "/reload").status() == 200
+    let status = weir.ask("POST", "/reload").status();
+    // its line must not be taken for that of a signal
+    assert_eq!(weir.wait_for("config").contains("reloaded"), status == 200);
+    status == 200
 }
 
 fn by_signal(weir: &mut Weir) -> bool {
@@ -104,6 +107,20 @@ fn wait_until_refused(address: SocketAddr) {
 }
 
 #[test]
+fn reload_by_the_admin_interface_has_a_line_in_the_log_that_names_what_changes() {
+    let config = Config::forward();
+    let mut weir = Weir::serve(&config);
+    weir.rewrite(&config.set("limits.drain", "\"9s\"").text());
+    for said in ["changed: `limits.drain`", "no setting has changed"] {
+        let answer = weir.ask("POST", "/reload").expect(200).text();
+        assert!(answer.starts_with("config reloaded\n"), "{answer}");
+        assert!(answer.contains(said), "{answer}");
+        let line = weir.wait_for("config reloaded");
+        assert!(line.contains(said), "{line}");
+    }
+}
+
+#[test]
 fn refused_reload_is_explained_and_leaves_the_whole_config_unchanged() {
     let nginx = Nginx::start("");
     let config = Config::forward().set("limits.drain", "\"9s\"");
@@ -127,6 +144,11 @@ fn refused_reload_is_explained_and_leaves_the_whole_config_unchanged() {
         "{refused}"
     );
     assert!(refused.contains("its unit is missing"), "{refused}");
+    let line_of_log = weir.wait_for("the config in force stays as it was");
+    assert!(
+        line_of_log.contains(&format!("weir.toml:{line}:16: ")),
+        "{line_of_log}"
+    );
     weir.signal(Signal::HangUp);
     weir.wait_for(&format!("weir.toml:{line}:16: "));
     weir.wait_for("the config in force stays as it was");
