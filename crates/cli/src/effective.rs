@@ -5,7 +5,9 @@ use crate::file::Document;
 use crate::messages::{Failure, tell};
 use crate::serve::flags::ServeFlags;
 use std::net::SocketAddr;
-use weir_proxy::config::{Config, Directory, Disk, Invalid, Listener, Mistakes, Mode, Route};
+use weir_proxy::config::{
+    Config, Directory, Disk, Invalid, Listener, MEMORY_MIN, Mistakes, Mode, Route,
+};
 use weir_proxy::{certificate_warnings, check_certificates, check_modules, state_file_warnings};
 
 /// Reads the file the flags name, if any, and applies the flags. A reload is the same call again.
@@ -241,7 +243,8 @@ fn count(config: &Config, mode: Mode) -> usize {
 fn follow_memory(config: &mut Config, document: Option<&Document>) {
     let cache = &mut config.cache;
     let stated = || document.is_some_and(|document| document.states("cache.largest_response"));
-    if cache.largest_response > cache.memory && !stated() {
+    let is_memory_refused = cache.memory < MEMORY_MIN;
+    if cache.largest_response > cache.memory && !is_memory_refused && !stated() {
         cache.largest_response = cache.memory;
     }
 }

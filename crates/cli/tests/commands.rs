@@ -281,6 +281,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("bad-memory", "serve --memory 64MB"),
     ("bad-memory-range", "serve --memory 64KiB"),
     ("bad-origin", "serve --origin ftp://a"),
+    ("bad-memory-without-unit", "serve --memory 64"),
     ("bad-admin", "serve --admin none"),
     ("bad-log-format", "serve --log-format xml"),
     ("bad-network", "serve --allow-destination 10.1.2.3/8"),

@@ -20,7 +20,7 @@ table! {
         enabled: bool = true;
         /// Bytes of the memory tier, including heads, content, index and overhead of the allocator.
         /// 256 MiB hold a useful working set on any machine and leave room on a small one.
-        memory: ByteSize = ByteSize::from_mib(256), from ByteSize::from_mib(1), to ByteSize::from_gib(4096);
+        memory: ByteSize = ByteSize::from_mib(256), from MEMORY_MIN, to ByteSize::from_gib(4096);
         /// Which entry is evicted when the budget is full. With S3-FIFO, responses that are
         /// requested once do not evict the others, and most web traces are full of them; the other
         /// policies are for comparison.
@@ -65,6 +65,9 @@ table! {
         name: Pseudonym = Pseudonym::default();
     }
 }
+
+/// The least memory that a cache may have.
+pub const MEMORY_MIN: ByteSize = ByteSize::from_mib(1);
 
 /// A name that is a token in every field it appears in: a letter, then letters, digits, `-`, `_`,
 /// `.`.
@@ -151,7 +154,8 @@ pub(super) fn check(cache: &Cache, mistakes: &mut Mistakes) {
     ] {
         mistakes.note(check_targeted(key, fields));
     }
-    if cache.largest_response > cache.memory {
+    // of a memory outside its range that is said already
+    if cache.largest_response > cache.memory && cache.memory >= MEMORY_MIN {
         mistakes.note(Err(Invalid::new(
             "cache.largest_response",
             format!(

@@ -2,7 +2,7 @@
 
 use crate::config::setting::invalid::Invalid;
 use crate::config::setting::mistakes::Mistakes;
-use crate::config::setting::table;
+use crate::config::setting::{Ranged as _, table, unit_hint};
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::text::{BadValue, Form, choice, text_value};
 use crate::config::values::time::span::Span;
@@ -159,10 +159,16 @@ fn check_directory(disk: &Disk, index: usize) -> Result<(), Invalid> {
         ));
     }
     if let Some(size) = directory.size.filter(|size| *size < DIRECTORY_BYTES_MIN) {
+        let hint = format!("use at least \"{DIRECTORY_BYTES_MIN}\", or `enabled = false`");
+        let most = ByteSize::from_gib(4096);
+        let hint = match size.with_unit(&DIRECTORY_BYTES_MIN, &most) {
+            Some(meant) => format!("{hint}; {}", unit_hint(&meant)),
+            None => hint,
+        };
         return Err(Invalid::new(
             key("size"),
             format!("{size} is less than the minimum, {DIRECTORY_BYTES_MIN}"),
-            format!("use at least \"{DIRECTORY_BYTES_MIN}\", or `enabled = false`"),
+            hint,
         ));
     }
     let before = &disk.directories[..index];

@@ -25,7 +25,7 @@ pub use access::Access;
 pub use access::forwarded::Forwarded;
 pub use access::login::Login;
 pub use admin::{Admin, HistoryPlace, TopClients, TopQueries};
-pub use cache::{Cache, Pseudonym};
+pub use cache::{Cache, MEMORY_MIN, Pseudonym};
 
 pub use disk::{Admission, Directory, Disk, Scrub, Verify};
 pub use dns::Dns;

@@ -59,11 +59,25 @@ impl Setting {
     }
 }
 
+/// A kind of values that may have a range.
+pub(super) trait Ranged: PartialOrd + std::fmt::Display {
+    /// The value within this range that a smaller one was meant to be, if its unit was left out.
+    fn with_unit(&self, _minimum: &Self, _maximum: &Self) -> Option<String> {
+        None
+    }
+}
+
+impl Ranged for u8 {}
+impl Ranged for u16 {}
+impl Ranged for u32 {}
+
 /// Refuses a value outside its range, both ends included.
-pub(super) fn check_range<T>(path: &str, value: &T, minimum: &T, maximum: &T) -> Result<(), Invalid>
-where
-    T: PartialOrd + std::fmt::Display,
-{
+pub(super) fn check_range<T: Ranged>(
+    path: &str,
+    value: &T,
+    minimum: &T,
+    maximum: &T,
+) -> Result<(), Invalid> {
     let comparison = if value < minimum {
         format!("less than the minimum, {minimum}")
     } else if value > maximum {
@@ -71,11 +85,17 @@ where
     } else {
         return Ok(());
     };
-    Err(Invalid::new(
-        path,
-        format!("{value} is {comparison}"),
-        format!("use a value from {minimum} to {maximum}"),
-    ))
+    let hint = format!("use a value from {minimum} to {maximum}");
+    let hint = match value.with_unit(minimum, maximum) {
+        Some(meant) => format!("{hint}; {}", unit_hint(&meant)),
+        None => hint,
+    };
+    Err(Invalid::new(path, format!("{value} is {comparison}"), hint))
+}
+
+/// What to do about a size whose unit was left out.
+pub(super) fn unit_hint(meant: &str) -> String {
+    format!("a number without a unit is bytes: did you mean \"{meant}\"?")
 }
 
 /// Declares a table of settings: `name: Type = default, from minimum, to maximum;`, the range where

@@ -106,6 +106,7 @@ fn in_words_of_files(message: &str) -> Advice {
         _ if is_list => Some("a list stands in brackets, also of one value: `[\"a\"]`"),
         _ => None,
     };
+    let hint = hint.map_or_else(|| with_unit(found, expected), |hint| Some(hint.to_owned()));
     let expected = match expected {
         "a sequence" => "a list".to_owned(),
         _ if is_table => "a table".to_owned(),
@@ -123,7 +124,17 @@ fn in_words_of_files(message: &str) -> Advice {
         },
     };
     let message = format!("{found} stands where {expected} is expected");
-    advice(&message, hint.map(str::to_owned))
+    advice(&message, hint)
+}
+
+/// How the number of `found` is written, where a value with a unit is expected.
+fn with_unit(found: &str, expected: &str) -> Option<String> {
+    let number = found.strip_prefix("integer `")?;
+    let end = number.find(|character: char| !character.is_ascii_digit())?;
+    let number = &number[..end];
+    let units = ["s", "min"].map(|unit| format!("\"{number}{unit}\""));
+    (expected.contains("with its unit") && !number.is_empty())
+        .then(|| format!("give it a unit, in quotes: {} or {}", units[0], units[1]))
 }
 
 /// Ranges in the place of Rust's types.
@@ -209,6 +220,16 @@ mod tests {
                 "invalid type: sequence, expected struct Cache",
                 "a list stands where a table is expected",
                 Some("a single table has one bracket on each side: `[name]`"),
+            ),
+            (
+                "invalid type: integer `5`, expected a duration with its unit, such as \"30s\"",
+                "the integer `5` stands where a duration with its unit, such as \"30s\" is expected",
+                Some("give it a unit, in quotes: \"5s\" or \"5min\""),
+            ),
+            (
+                "invalid type: integer `-5`, expected a duration with its unit, such as \"30s\"",
+                "the integer `-5` stands where a duration with its unit, such as \"30s\" is expected",
+                None,
             ),
             (
                 "invalid type: floating point `2.5`, expected u16",

@@ -2,6 +2,7 @@
 //!
 //! Decimal units (`MB`) are refused: half the world reads them as 10^6 and half as 2^20.
 
+use crate::config::setting::Ranged;
 use crate::config::values::quantity::{self, Unit};
 use crate::config::values::text::{BadValue, Form};
 use std::fmt;
@@ -45,6 +46,19 @@ impl ByteSize {
     #[must_use]
     pub fn as_usize(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+impl Ranged for ByteSize {
+    /// One that is whole units was written with one, or might have been.
+    fn with_unit(&self, minimum: &Self, maximum: &Self) -> Option<String> {
+        if self >= minimum || self.0 == 0 || self.0.is_multiple_of(1 << 10) {
+            return None;
+        }
+        let sizes = UNITS.iter().map(|unit| self.0.checked_mul(unit.scale));
+        let mut sizes = sizes.map_while(|bytes| bytes.map(Self));
+        let meant = sizes.find(|size| size >= minimum && size <= maximum);
+        meant.map(|size| size.to_string())
     }
 }
 
@@ -196,6 +210,19 @@ mod tests {
             "64s",
             Err("unknown unit `s`, expected one of `B`, `KiB`, `MiB`, `GiB`, `TiB`"),
         );
+    }
+
+    #[test]
+    fn size_without_a_unit_below_its_minimum_suggests_the_smallest_unit_that_fits() {
+        let (minimum, maximum) = (ByteSize::from_mib(1), ByteSize::from_gib(4096));
+        let meant = |bytes: u64| ByteSize(bytes).with_unit(&minimum, &maximum);
+        assert_eq!(meant(64).as_deref(), Some("64MiB"));
+        assert_eq!(meant(1500).as_deref(), Some("1500KiB"));
+        for plain in [0, 64 << 10, 1 << 20, (1 << 20) + 1] {
+            assert_eq!(meant(plain), None, "{plain}");
+        }
+        let narrow = |bytes: u64| ByteSize(bytes).with_unit(&minimum, &minimum);
+        assert_eq!(narrow(64), None);
     }
 
     #[test]

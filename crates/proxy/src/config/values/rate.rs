@@ -1,7 +1,7 @@
 //! How many bytes a second: a size and `/s`.
 
-use crate::config::setting::check_range;
 use crate::config::setting::invalid::Invalid;
+use crate::config::setting::{Ranged, check_range};
 use crate::config::values::byte_size::ByteSize;
 use crate::config::values::text::{BadValue, Form, text_value};
 use std::fmt;
@@ -138,6 +138,8 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
 
 /// How bits a second are written, in lower case and without what multiplies them.
 const BIT_UNITS: [&str; 4] = ["bits/s", "bit/s", "bps", "bit"];
+
+impl Ranged for Rate {}
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,5 +1,6 @@
 //! Durations, written with their unit: `30s`, `250ms`, `3min`, `800us`.
 
+use crate::config::setting::Ranged;
 use crate::config::values::quantity::{self, Unit};
 use crate::config::values::text::{BadValue, Form, text_value};
 use std::fmt;
@@ -84,6 +85,8 @@ impl From<Span> for Duration {
         span.as_duration()
     }
 }
+
+impl Ranged for Span {}
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
