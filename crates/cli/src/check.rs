@@ -15,7 +15,7 @@ use weir_proxy::config::{AdminAddress, ByteSize, Config, MembersSource, ParentKi
 /// What is wrong with the file (exit 2), or with what it names (exit 3), as a start would find it.
 pub(crate) fn check(flags: &CheckFlags) -> Result<(), Failure> {
     let (config, warnings) = effective::load_with_warnings(&ServeFlags {
-        config: Some(flags.config.clone()),
+        config: Some(flags.config().to_owned()),
         ..ServeFlags::default()
     })?;
     warnings.iter().for_each(tell);
@@ -25,7 +25,7 @@ pub(crate) fn check(flags: &CheckFlags) -> Result<(), Failure> {
     }
     give(&format!(
         "ok: {}\n{}",
-        flags.config.display(),
+        flags.config().display(),
         summary(&config)
     ))
 }
@@ -35,7 +35,7 @@ fn cannot_use(flags: &CheckFlags, unusable: &[Unusable]) -> Failure {
         .iter()
         .map(|it| format!("{}: {}", it.what, it.cause));
     Failure::outside(
-        format!("cannot use what `{}` names", flags.config.display()),
+        format!("cannot use what `{}` names", flags.config().display()),
         each.collect::<Vec<_>>().join("\n             "),
     )
     .hint_if(hint(unusable))

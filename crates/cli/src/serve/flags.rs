@@ -4,7 +4,7 @@ use super::RecordFlags;
 use crate::disk_size::DiskSize;
 use clap::Args;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use weir_proxy::config::{
     AdminAddress, ByteSize, Cidr, LogFormat, LogTarget, NextHopUrl, parse_address,
 };
@@ -81,6 +81,24 @@ pub(crate) struct ServeFlags {
 #[derive(Debug, Args)]
 pub(crate) struct CheckFlags {
     /// Config file (TOML)
-    #[arg(value_name = "CONFIG")]
-    pub(crate) config: PathBuf,
+    #[arg(value_name = "CONFIG", required_unless_present = "named")]
+    config: Option<PathBuf>,
+
+    /// The same, as the flag of other commands has it
+    #[arg(
+        id = "named",
+        long = "config",
+        value_name = "FILE",
+        conflicts_with = "config"
+    )]
+    named: Option<PathBuf>,
+}
+
+impl CheckFlags {
+    /// The file to check.
+    pub(crate) fn config(&self) -> &Path {
+        let one = self.config.as_deref().or(self.named.as_deref());
+        // one of both is required
+        one.unwrap_or(Path::new(""))
+    }
 }
