@@ -62,7 +62,23 @@ fn warnings(config: &Config, flags: &ServeFlags) -> Vec<String> {
                 .to_owned(),
         });
     }
-    let text = |invalid: &Invalid| match &document {
+    described(&found, document.as_ref())
+}
+
+/// The next hops whose names do not resolve now, each in a line or two. Name servers are waited for
+/// as long as `limits.dns` says.
+pub(crate) fn next_hop_warnings(config: &Config, flags: &ServeFlags) -> Vec<String> {
+    let found = weir_proxy::next_hop_warnings(config);
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let document = flags.config.as_deref().map(Document::read);
+    described(&found, document.and_then(Result::ok).as_ref())
+}
+
+/// Warnings with the places where the file states their keys.
+fn described(found: &[Invalid], document: Option<&Document>) -> Vec<String> {
+    let text = |invalid: &Invalid| match document {
         Some(document) => document.warning(invalid),
         None => format!("warning: {invalid}\nhint: {}", invalid.hint),
     };
@@ -86,6 +102,7 @@ pub(crate) fn load_with_warnings(flags: &ServeFlags) -> Result<(Config, Vec<Stri
     })?;
     let mut found = warnings(&config, flags);
     found.append(&mut all);
+    found.extend(next_hop_warnings(&config, flags));
     Ok((config, found))
 }
 

@@ -19,6 +19,7 @@ use crate::serve::flags::ServeFlags;
 use record::Recording;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use weir_disk::DirectoryConfig;
 use weir_disk::files::SystemFiles;
 use weir_measure::live::LinkRow;
@@ -44,10 +45,12 @@ pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
     let path = flags.config.clone();
     let files = Arc::new(RuntimeFile::default());
     let noted = Arc::clone(&files);
+    let given = flags.clone();
     let reload = move || {
         let config =
             effective::load_for_this_machine(&flags).map_err(|failure| failure.to_string())?;
         noted.reloaded(&config);
+        tell_of_next_hops(&config, &flags);
         Ok(config)
     };
     let run_file = config.clone();
@@ -57,8 +60,22 @@ pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
         files.started(&run_file, started, path.as_deref());
         let text = announcement(&run_file, started);
         tell(&fitted::to_terminal(text.trim_end()));
+        tell_of_next_hops(&run_file, &given);
     });
     ended.map_err(|failure| with_limit(failure, open_files_max))
+}
+
+/// Warns of next hops whose names do not resolve, on a thread of its own: neither a start nor a
+/// reload waits for name servers.
+fn tell_of_next_hops(config: &Config, flags: &ServeFlags) {
+    let (config, flags) = (config.clone(), flags.clone());
+    let warn = move || {
+        let warnings = effective::next_hop_warnings(&config, &flags);
+        warnings.iter().for_each(tell);
+    };
+    // without a thread there is no warning, and requests get 502 with the reason
+    let thread = thread::Builder::new().name("weir-names".into());
+    let _unwarned = thread.spawn(warn);
 }
 
 /// Out of open files at the start: says how many there may be, and what to do.
@@ -152,6 +169,7 @@ fn run_until_signalled(
 ) -> Result<(), Failure> {
     let options = Options {
         reload,
+        has_config_file,
         describe: Box::new(config_text),
         clock: Clock::system(),
         files: Arc::new(SystemFiles),
@@ -171,7 +189,6 @@ fn run_until_signalled(
     })?;
     let ready = |proxy: &Proxy| {
         announce(&BoundAddresses {
-        has_config_file,
             listeners: proxy.listeners(),
             admin: proxy.admin().clone(),
             disk: proxy.disk().clone(),

@@ -40,7 +40,8 @@ pub use modules::report::{ModuleReport, ModuleState};
 pub use server::control::Control;
 pub use server::disk_tier::{DiskTier, default_disk_path};
 pub use server::machine::{
-    CrowdedDisk, Unusable, check_machine, crowded_disks, newcomer_max_bytes, try_places,
+    CrowdedDisk, Unusable, check_machine, crowded_disks, newcomer_max_bytes, next_hop_warnings,
+    try_places,
 };
 pub use server::on_disk;
 pub use server::run::{Describe, Options, Proxy, Reload, StartError};

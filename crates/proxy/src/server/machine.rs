@@ -1,6 +1,10 @@
 //! Compares a configuration with this machine: memory, disk, open files; and whether the paths it
 //! names can be used.
 
+mod next_hop_names;
+
+pub use next_hop_names::next_hop_warnings;
+
 use crate::admin::Token;
 use crate::config::{Config, Invalid, Link, MembersSource, TokenFile, acme_orders};
 use crate::server::advice;

@@ -207,9 +207,9 @@ impl Proxy {
         let control = Control::new(shared, workers, config.clone(), reload, describe);
         let control = control.map_err(cannot("start the control thread's runtime"))?;
         let control = control
+            .with_config_file(options.has_config_file)
             .with_admin(admin_address.clone(), token)
             .with_directory(directory, &options.files);
-            .with_config_file(options.has_config_file)
         let control = Arc::new(control);
         begin_serving(&control, &config)?;
         let mut proxy = Self {
@@ -610,7 +610,7 @@ fn idle_limits(config: &Config) -> IdleLimits {
     }
 }
 
-fn resolver_config(config: &Config) -> ResolverConfig {
+pub(crate) fn resolver_config(config: &Config) -> ResolverConfig {
     let dns = &config.dns;
     ResolverConfig {
         servers: dns.servers.iter().map(|server| server.0).collect(),

@@ -56,6 +56,29 @@ fn address_in_use_is_reported_and_start_fails() {
 }
 
 #[test]
+fn next_hop_whose_name_does_not_resolve_is_warned_of_and_served_all_the_same() {
+    let config = Config::gateway(&["http://127.0.0.1:1", "http://nowhere.invalid"])
+        .set("dns.servers", "[\"127.0.0.1:9\"]")
+        .set("limits.dns", "\"300ms\"");
+    let mut weir = Weir::serve(&config);
+    let started = weir.wait_for("does not resolve");
+    let folder = tempfile::tempdir().expect("a folder");
+    let checked = command(&["check"], &config, folder.path());
+    assert_eq!(checked.status.code(), Some(0));
+    let checked = String::from_utf8_lossy(&checked.stderr).into_owned();
+    for said in [started, checked] {
+        assert!(said.starts_with("warning: "), "{said}");
+        for part in [
+            "weir.toml:",
+            "`route[0].next_hops[1]`",
+            "`nowhere.invalid` does not resolve",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+}
+
+#[test]
 fn unusable_store_directory_or_log_is_reported_with_a_hint() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
