@@ -7,12 +7,15 @@
 //! ```
 //!
 //! Time (UTC), client, verdict, status, bytes to the client, time until the last of them, and what
-//! was requested. A GET is not named, nor is `http://`. What does not fit loses its middle: of a
-//! URL the host and the name of a file are what people look for.
+//! was requested: host and path, whether the target names the host or `Host` alone. A GET is not
+//! named, nor is `http://`. What does not fit loses its middle: of a URL the host and the name of a
+//! file are what people look for.
 
-use super::entry::Entry;
+use super::entry::{Entry, RequestLine};
+use std::borrow::Cow;
 use std::io::Write as _;
 use weir_log::{Stamp, escape};
+use weir_semantics::Scheme;
 
 /// Columns of a terminal whose width is not known, and the fewest that lines are made for: what
 /// terminals have had since the VT100.
@@ -51,9 +54,21 @@ pub(super) fn write(entry: &Entry<'_>, stamp: &Stamp, columns: u16, line: &mut V
         line.push(b' ');
     }
     let left = usize::from(columns).saturating_sub(line.len() - begin);
-    let target = request.target;
-    let target = target.strip_prefix("http://").unwrap_or(target);
-    fit(target.as_bytes(), left, line);
+    fit(&whole_target(request), left, line);
+}
+
+/// What was requested, with the host where the target names none: a gateway may have many.
+fn whole_target<'a>(request: &RequestLine<'a>) -> Cow<'a, [u8]> {
+    let (target, host) = (request.target, request.host);
+    if host.is_empty() || !target.starts_with('/') {
+        let target = target.strip_prefix("http://").unwrap_or(target);
+        return Cow::Borrowed(target.as_bytes());
+    }
+    let scheme = match request.scheme == Scheme::Https.as_str() {
+        true => "https://",
+        false => "",
+    };
+    Cow::Owned([scheme.as_bytes(), host, target.as_bytes()].concat())
 }
 
 /// Appends `text` as [`fit`] does, with spaces up to `width` columns.

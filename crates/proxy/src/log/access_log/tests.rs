@@ -219,6 +219,18 @@ fn readable_line_names_the_request_in_columns_that_fit_the_terminal() {
         line(Format::readable(Some(40)), &entry),
         "08:49:37Z 2001:db..5:6666 collapsed 200 1.2KiB  12ms POST deb.debian.._amd64.deb\n"
     );
+    for (scheme, host, target, expected) in [
+        ("http", "b.example:8080", "/x", "b.example:8080/x"),
+        ("https", "b.example", "/x", "https://b.example/x"),
+        ("http", "b.example", "*", "*"),
+        ("", "", "/x", "/x"),
+    ] {
+        let mut sample = forwarded();
+        sample.request.target = target;
+        (sample.request.scheme, sample.request.host) = (scheme, host.as_bytes());
+        let found = of(&sample, None);
+        assert!(found.ends_with(&format!("  12ms {expected}\n")), "{found}");
+    }
     let wide = of(&sample, Some(120));
     let target = "POST deb.debian.org/debian/pool/mai..";
     assert!(wide.contains(target) && wide.len() == 121, "{wide}");
