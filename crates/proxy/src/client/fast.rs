@@ -20,6 +20,7 @@ pub(crate) use self::preview::RefusedPreview;
 pub(crate) use self::steps::{found, judge_found, missing, plan_of, start};
 
 use self::answer::{refuse, serve};
+use super::other_protocol;
 use super::peer_listener::{NodeRequest, PeerSeal};
 use super::with_modules;
 use crate::cache::variants::{self, Choice};
@@ -189,8 +190,13 @@ pub(crate) fn take(
         Ok(Progress::Partial) => return InputResult::Partial,
         Ok(Progress::Complete { head, consumed }) => (head, consumed),
         Err(error) => {
-            let reason = AnswerReason::bad(error.to_string());
-            let answer = Answer::closing(error.status(), reason);
+            let reason = match other_protocol::is_handshake(input) {
+                true => {
+                    other_protocol::refuse_handshake(receiver.worker, receiver.client).to_owned()
+                }
+                false => error.to_string(),
+            };
+            let answer = Answer::closing(error.status(), AnswerReason::bad(reason));
             let log = receiver.log(started, input.len());
             served.push(refuse(receiver, None, &answer, log, out));
             if let Some(record) = &receiver.worker.shared.record {

@@ -5,6 +5,7 @@ pub(crate) mod digest_answer;
 pub(crate) mod fast;
 pub(crate) mod hand_off;
 mod http2;
+mod other_protocol;
 pub(crate) mod outgoing;
 mod own_target;
 pub(crate) mod peer_listener;

@@ -1,6 +1,7 @@
 //! Connections of clients to listeners with TLS.
 
 use super::connection::AcceptedClient;
+use super::other_protocol::tell_http_in_clear;
 use super::protocol::DetectedProtocol;
 use crate::log::client::{HttpVersions, ListenerFacts};
 use crate::request::answer::{Answer, AnswerReason};
@@ -84,6 +85,7 @@ pub(crate) async fn begin(
             }
         }
         Err(HandshakeFailure::Http(client)) => {
+            tell_http_in_clear(&worker, &listener, peer);
             refuse_http(client, &worker).await;
             DetectedProtocol::Ended
         }

@@ -22,12 +22,12 @@ pub(crate) struct ModuleLog {
     /// Of lines about health.
     health: Mutex<LineLimit>,
     /// When the last line of each kind about what was refused was written.
-    refused: [Mutex<Option<Tick>>; 3],
+    refused: [Mutex<Option<Tick>>; 4],
 }
 
-/// What a line about what was refused is about: a node, or a balancer. Each kind has a pause of its
-/// own: any program can say that it is some node, and must not keep the operator from learning that
-/// a member is refused.
+/// What a line about what was refused is about: a node, a balancer, or a client. Each kind has a
+/// pause of its own: any program can say that it is some node, and must not keep the operator from
+/// learning that a member is refused.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RefusalKind {
     /// A request in the name of a member that is not proved: the secrets may differ.
@@ -36,6 +36,8 @@ pub(crate) enum RefusalKind {
     Other,
     /// A connection of a listener for balancers alone.
     Balancer,
+    /// TLS at a listener in clear, or HTTP in clear at one with TLS.
+    OtherProtocol,
 }
 
 impl fmt::Debug for ModuleLog {

@@ -1,7 +1,7 @@
 //! Clients that do not go on with their handshakes, and those that speak no TLS.
 
 use super::{Gateway, LOCATIONS};
-use crate::support::{Curl, Metrics, RawClient};
+use crate::support::{Config, Curl, Metrics, RawClient, Weir};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
@@ -147,8 +147,21 @@ pub(super) fn resident_bytes(id: u32) -> u64 {
 }
 
 #[test]
+fn tls_at_a_port_in_clear_is_told_so_with_400_and_to_the_operator() {
+    let mut weir = Weir::serve(&Config::forward());
+    let mut client = RawClient::connect(weir.address());
+    client.send([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]);
+    let reply = client.reply().expect(400);
+    let text = reply.text();
+    assert!(text.contains("takes HTTP in clear and no TLS"), "{text}");
+    let line = weir.wait_for("begins TLS");
+    let address = weir.address().to_string();
+    assert!(line.contains(&address) && line.contains("`tls`"), "{line}");
+}
+
+#[test]
 fn http_in_clear_at_a_port_with_tls_is_told_so_with_400() {
-    let gateway = Gateway::start();
+    let mut gateway = Gateway::start();
     let url = gateway.weir.url("/cached");
     let reply = Curl::direct().fetch(&url).reply().expect(400);
     assert!(
@@ -157,6 +170,12 @@ fn http_in_clear_at_a_port_with_tls_is_told_so_with_400() {
         reply.text()
     );
     gateway.expect_handshakes("http", 1);
+    let line = gateway.weir.wait_for("speaks HTTP in clear");
+    let address = gateway.weir.address().to_string();
+    assert!(
+        line.contains(&address) && line.contains("https://"),
+        "{line}"
+    );
     // and neither is TLS that breaks the rules
     let mut client = RawClient::connect(gateway.weir.address());
     client.send([22, 3, 1, 0, 4, 9, 9, 9, 9]);
