@@ -1,7 +1,7 @@
 //! TLS toward next hops: whom each route trusts, and the certificates of authorities from their
 //! files.
 
-use super::tls::read_file;
+use super::tls::{read_file, unreadable_hint};
 use crate::config::{Config, Invalid, NextHopUrl, Route, SendProxyProtocol};
 use std::collections::HashMap;
 use weir_net::next_hops::HopKey;
@@ -117,7 +117,7 @@ pub(crate) fn read(config: &Config, before: Option<&TlsClients>) -> Result<TlsCl
                     Invalid::new(
                         key(),
                         format!("`{}` cannot be read: {error}", path.display()),
-                        "name a file that the user of this program can read",
+                        unreadable_hint(path),
                     )
                 })?;
                 Some(Authorities::from_pem(&text).map_err(|error| {

@@ -453,7 +453,7 @@ fn read_certificate(
         Invalid::new(
             format!("{path}.{key}"),
             format!("`{}` cannot be read: {error}", file.display()),
-            "name a file that the user of this program can read",
+            unreadable_hint(file),
         )
     };
     let chain = read_file(chain_path, FILE_BYTES_MAX);
@@ -510,6 +510,19 @@ pub(super) fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     // a FIFO would make us wait for a writer
     let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
     let mut options = File::options();
+/// What to do about a file that cannot be read. Where a relative path is looked for depends on how
+/// the program was started: the directory is named.
+pub(super) fn unreadable_hint(file: &Path) -> String {
+    let hint = "name a file that the user of this program can read";
+    match std::env::current_dir() {
+        Ok(directory) if file.is_relative() => format!(
+            "{hint}; a relative path is taken from the directory that weir is started in, here `{}`: write whole paths",
+            directory.display()
+        ),
+        _ => hint.to_owned(),
+    }
+}
+
     let file = options.read(true).custom_flags(nonblocking).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {

@@ -96,6 +96,24 @@ fn check_says_file_line_and_reason_of_a_certificate_that_cannot_be_used() {
 }
 
 #[test]
+fn certificate_by_a_relative_path_is_missed_in_the_directory_of_the_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().canonicalize().expect("a folder");
+    let relative = Issued::files(Path::new(""), "nowhere");
+    let config = Config::gateway(&["http://127.0.0.1:1"]).tls(&[&relative]);
+    let (exit, said) = check(&folder, &config);
+    assert_eq!(exit, 2, "{said}");
+    let started_in = folder.display().to_string();
+    for part in [
+        "`nowhere.pem`",
+        "a relative path is taken from",
+        &started_in,
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
 fn check_warns_of_what_will_fail_later_and_refuses_a_folder_that_cannot_be_made() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();

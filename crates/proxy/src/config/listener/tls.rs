@@ -129,8 +129,9 @@ pub(super) fn settings() -> Vec<Setting> {
                 "wildcards; the client gets the one for the host that it names (SNI), of several the one that takes least",
                 "time and that it can verify (ECDSA before RSA). The first is also for clients that name no host, or",
                 "another one. `chain` is the certificate and those between it and an authority, `key` its private key,",
-                "which other users must not be able to read. A reload reads the files again. `acme` has a certificate for these",
-                "names ordered from the authority in `[acme]`, and renewed.",
+                "which other users must not be able to read. A relative path is taken from the directory that Weir is",
+                "started in. A reload reads the files again. `acme` has a certificate for these names ordered from the",
+                "authority in `[acme]`, and renewed.",
             ],
         ),
         Setting::new::<TlsVersion>(
