@@ -203,7 +203,7 @@ pub struct ListenerCertificates {
 pub struct ListenerCertificate {
     /// The name of the listener, or else its address.
     pub listener: String,
-    /// The names that it is for, or is to be for while there is none.
+    /// The names and addresses that it is for, or is to be for while there is none.
     pub names: Vec<String>,
     /// `file`, or `authority` if it is ordered.
     pub source: String,

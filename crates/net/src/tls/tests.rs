@@ -456,6 +456,14 @@ fn certificate_that_cannot_be_used_is_refused_with_file_and_reason() {
     let (one, other) = (issue("one", KeyKind::Ecdsa), issue("other", KeyKind::Rsa));
     let good = read(&one, now_s()).expect("a good certificate");
     assert_eq!(good.names().collect::<Vec<_>>(), ["a.test", "*.b.test"]);
+    assert!(good.addresses().is_empty());
+    let addresses = ["192.0.2.7", "2001:db8::1"];
+    let hosts = [&["a.test"], &addresses[..]].concat();
+    let of_addresses = Issued::new(folder.path(), "addresses", &hosts, KeyKind::Ecdsa);
+    let of_addresses = read(&of_addresses, now_s()).expect("a good certificate");
+    assert_eq!(of_addresses.names().collect::<Vec<_>>(), ["a.test"]);
+    let found = of_addresses.addresses().iter().map(ToString::to_string);
+    assert_eq!(found.collect::<Vec<_>>(), addresses);
     for (host, expected) in [
         ("a.test", true),
         ("a.test.", true),

@@ -55,6 +55,7 @@ impl Offered {
 /// A certificate that a listener has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServedCertificate {
+    /// The names of hosts that it is for, then the addresses.
     pub(crate) names: Vec<String>,
     /// When it ends, seconds since 1970.
     pub(crate) end_unix_s: u64,
@@ -113,7 +114,11 @@ impl TlsServers {
         let offered = offered.load();
         let certificates = offered.server.certificates().iter();
         let served = certificates.map(|certificate| ServedCertificate {
-            names: certificate.names().map(ToOwned::to_owned).collect(),
+            names: {
+                let names = certificate.names().map(ToOwned::to_owned);
+                let addresses = certificate.addresses().iter();
+                names.chain(addresses.map(ToString::to_string)).collect()
+            },
             end_unix_s: certificate.valid_s().1,
         });
         offered.configured.iter().copied().zip(served).collect()
@@ -505,11 +510,6 @@ fn check_private(path: &Path) -> Result<(), String> {
     }
 }
 
-/// The text of a file.
-pub(super) fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    // a FIFO would make us wait for a writer
-    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let mut options = File::options();
 /// What to do about a file that cannot be read. Where a relative path is looked for depends on how
 /// the program was started: the directory is named.
 pub(super) fn unreadable_hint(file: &Path) -> String {
@@ -523,6 +523,11 @@ pub(super) fn unreadable_hint(file: &Path) -> String {
     }
 }
 
+/// The text of a file.
+pub(super) fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    // a FIFO would make us wait for a writer
+    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let mut options = File::options();
     let file = options.read(true).custom_flags(nonblocking).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {

@@ -7,7 +7,7 @@ use crate::support::{Config, Curl, Issued, KeyKind, Nginx, Weir};
 fn client_gets_the_certificate_for_the_name_that_it_can_verify_soonest() {
     let folder = tempfile::tempdir().expect("a folder");
     let issue = |name, hosts: &[&str], kind| Issued::new(folder.path(), name, hosts, kind);
-    let default = issue("default", &["other.test"], KeyKind::Ecdsa);
+    let default = issue("default", &["other.test", "192.0.2.7"], KeyKind::Ecdsa);
     let rsa = issue("rsa", &["a.test"], KeyKind::Rsa);
     let ecdsa = issue("ecdsa", &["a.test"], KeyKind::Ecdsa);
     let wildcard = issue("wildcard", &["*.a.test"], KeyKind::Rsa);
@@ -34,6 +34,7 @@ fn client_gets_the_certificate_for_the_name_that_it_can_verify_soonest() {
     let all = weir.ask("GET", "/certificates").expect(200).text();
     assert_eq!(all.lines().count(), 5, "{all}");
     assert!(all.contains("*.a.test"), "{all}");
+    assert!(all.contains("other.test, 192.0.2.7"), "{all}");
     let check = |arguments: &[&str], expected: &str| {
         let said = s_client(weir.address(), arguments);
         assert!(

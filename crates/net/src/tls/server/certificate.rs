@@ -1,5 +1,6 @@
 //! A certificate with its chain and key, checked.
 
+use super::addresses::addresses;
 use crate::tls::provider;
 use crate::tls::time_length::length;
 use rustls::SignatureAlgorithm;
@@ -7,6 +8,7 @@ use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::sign::{CertifiedKey, SigningKey};
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
@@ -17,6 +19,7 @@ pub struct Certificate {
     key: Arc<CertifiedKey>,
     /// Names of hosts, in lower case; `*.` begins one that stands for each label.
     names: Box<[Box<str>]>,
+    addresses: Box<[IpAddr]>,
     valid_s: (u64, u64),
     serial: Box<[u8]>,
 }
@@ -112,6 +115,7 @@ impl Certificate {
         })?;
         let names = parsed.valid_dns_names();
         let names: Box<[Box<str>]> = names.map(|name| name.to_ascii_lowercase().into()).collect();
+        let addresses = addresses(&parsed, &first).into();
         check_validity(&parsed, &first, now_s, ages)?;
         let valid_s = validity_of(&parsed, &first);
         let serial = parsed.serial().into();
@@ -126,6 +130,7 @@ impl Certificate {
         Ok(Self {
             key: Arc::new(key),
             names,
+            addresses,
             valid_s,
             serial,
         })
@@ -164,6 +169,12 @@ impl Certificate {
     /// them.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|name| &**name)
+    }
+
+    /// The addresses that it is for.
+    #[must_use]
+    pub fn addresses(&self) -> &[IpAddr] {
+        &self.addresses
     }
 
     /// Whether it is for `host`, which is in lower case (RFC 6125 §6.4).

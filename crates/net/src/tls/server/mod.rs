@@ -3,6 +3,7 @@
 //! A [`TlsServer`] is what a listener offers: certificates, versions, keys of session tickets. It
 //! does not change; a connection keeps the one that its handshake began with.
 
+mod addresses;
 mod certificate;
 mod certificates;
 mod handshake;
