@@ -423,7 +423,7 @@ async function showHops() {
     list("hop-rows", hops.map((hop) => {
       const left = hop.ejected_for_s === null ? "" : hop.ejected_for_s ? `, ${hop.ejected_for_s} s more` : ", to be tried";
       return make("tr", null, make("th", { scope: "row", class: "text name" }, name(hop.url)), cell(hop.kind, "text"),
-        cell((hop.state === "in" ? "asked" : hop.state === "spent" ? "link spent" : hop.state) + left, hop.state === "in" ? "text" : "text bad"), cell(count(hop.outstanding)));
+        cell((hop.state === "spent" ? "link spent" : hop.state) + left, hop.state === "in" ? "text" : "text bad"), cell(count(hop.outstanding)));
     }));
   } catch (error) {
     list("hop-rows", [empty(4, "Not shown: " + error.message)]);
