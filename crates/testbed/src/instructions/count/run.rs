@@ -20,6 +20,10 @@ const WARM_UP: u32 = 5;
 /// Followers of each fetch, of which the second count has more.
 const FOLLOWERS: [usize; 2] = [1, 3];
 
+/// Requests a second that are begun under TLS, at most: weir waits by then, each time, also where the
+/// machine is busy.
+const TLS_RATE: &str = "30/s";
+
 /// How long weir is watched while it has nothing to do.
 const IDLE: Duration = Duration::from_secs(5);
 
@@ -269,6 +273,8 @@ impl<'d> Weir<'d> {
             "--fail",
             "--insecure",
             "--http1.1",
+            "--rate",
+            TLS_RATE,
         ]);
         for line in ["Host: origin.example", "User-Agent:", "Accept:"] {
             curl.args(["--header", line]);
