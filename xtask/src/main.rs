@@ -19,7 +19,7 @@ use xtask::{filters, need};
 const USAGE: &str = "\
 usage: cargo xtask <chore>
 
-  ci                       prerequisites, fmt, tidy, clippy, tests, packages, docs, fuzz build
+  ci                       prerequisites, fmt, tidy, clippy, tests, counts, packages, docs, fuzz build
   tidy                     the rules of the house that the compiler does not know
   modules                  count the code of the modules, beside the paper's Table 4
   tables                   write the tables of documents anew, from the newest records

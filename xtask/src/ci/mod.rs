@@ -11,6 +11,7 @@ mod hang;
 mod ignored;
 mod outcome;
 
+use crate::testbed;
 use crate::tidy;
 use failures::Failures;
 use hang::Running;
@@ -28,13 +29,14 @@ use xtask::{filters, need, program, root};
 /// certificates and speaks TLS, an ICAP server and an ICAP client, a front end, what lists the
 /// members of a cluster, what reads metrics, the list of files for `tidy`, file systems that are
 /// full, broken or frozen, networks and mounts of the test's own, what sets a program's clock, what
-/// runs the programs of `docs/`, terminals, package managers, and what reads man pages and
-/// completions.
-const PROGRAMS: [&str; 32] = [
+/// counts instructions, what runs the programs of `docs/`, terminals, package managers, and what
+/// reads man pages and completions.
+const PROGRAMS: [&str; 33] = [
     "nginx",
     "curl",
     "nghttp",
     "chromium",
+    "valgrind",
     "openssl",
     "c-icap",
     "squid",
@@ -74,11 +76,12 @@ type Remark = Result<String, Failure>;
 /// Name and work.
 type Step = (&'static str, fn() -> Remark);
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     ("fmt", fmt),
     ("tidy", house_rules),
     ("clippy", clippy),
     ("test", test),
+    ("count", count),
     ("dist", dist),
     ("doc", doc),
     ("fuzz build", fuzz_build),
@@ -203,6 +206,13 @@ fn clippy() -> Remark {
     command.args(["clippy", "--workspace", "--all-targets", "--locked"]);
     command.args(["--features", "weir-cli/wasm"]);
     finish("cargo clippy", command.args(["--", "-D", "warnings"]))
+}
+
+/// What a request costs the program that the tests use, in instructions, system calls and
+/// allocations: no more than the newest record has, and 2 per cent.
+fn count() -> Remark {
+    let arguments = ["count", "--check"];
+    testbed::run(&arguments.map(str::to_owned)).map(|()| String::new())
 }
 
 /// Archives of the program that the tests use: they are made, compared, installed and run.
