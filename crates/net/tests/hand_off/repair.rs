@@ -6,7 +6,7 @@ use socket2::SockRef;
 use std::io::{self, Read};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Instant;
-use weir_net::flow::unacknowledged_bytes;
+use weir_net::flow::{tcp_info, unacknowledged_bytes};
 use weir_net::hand_off::repair::{
     ConnectionState, FreezeError, FrozenConnection, UNACKNOWLEDGED_BYTES_MAX, UNREAD_BYTES_MAX,
 };
@@ -154,6 +154,40 @@ fn unread_and_unacknowledged_bytes_travel() {
     let server = frozen.thaw().expect("a connection");
     let server = move_to(&network, server, b"", 1);
     pattern::expect(&server, 0, REQUEST_BYTES);
+    pattern::expect(&client, 0, RESPONSE_BYTES);
+}
+
+#[test]
+fn bytes_that_were_not_sent_when_a_connection_was_frozen_are_not_sent_before_it_goes_on() {
+    const RESPONSE_BYTES: usize = 50_000;
+    if !is_permitted() {
+        return;
+    }
+    let (network, client, socket, frozen) = loop {
+        let (network, client, server) = Network::connected();
+        network.lead_nowhere();
+        // more than the window of the beginning
+        pattern::write(&server, 0..RESPONSE_BYTES);
+        let socket = server.try_clone().expect("a descriptor");
+        let frozen = freeze(server, b"");
+        // something may be sent in this very moment
+        if frozen.is_unchanged().expect("under repair") {
+            break (network, client, socket, frozen);
+        }
+    };
+    let state = frozen.state().clone();
+    assert!(!state.unsent.is_empty());
+    // no acknowledgement arrives: the kernel sends what is next, to have one (RFC 8985 §7.2)
+    let unsent = || tcp_info(&socket).expect("a connection").notsent_bytes as usize;
+    wait_until("a probe of the loss", || unsent() < state.unsent.len());
+    let mut received = vec![0; RESPONSE_BYTES];
+    let received = client.peek(&mut received).expect("open");
+    assert!(received <= state.unacknowledged.len(), "{received} bytes");
+    drop(frozen);
+    network.lead_to(1);
+    let adopt = || FrozenConnection::adopt(state).expect("an adopted connection");
+    let adopted = network.machines[1].run(adopt);
+    let _server = adopted.thaw().expect("a connection");
     pattern::expect(&client, 0, RESPONSE_BYTES);
 }
 

@@ -2,7 +2,7 @@
 
 use super::queue::{self, Queue};
 use super::state::ConnectionState;
-use crate::flow::socket::{SocketOption, number, read_option, set_number};
+use crate::flow::socket::{SocketOption, bytes_unsent, number, read_option, set_number};
 use rustix::net::connect_unspec;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
@@ -43,14 +43,21 @@ impl FrozenConnection {
         &self.state
     }
 
-    /// Whether no byte was received since it was frozen. Otherwise it must be thawed here: what the
-    /// client sent was acknowledged, and the other machine does not have it.
+    /// Whether no byte was received since it was frozen, nor one sent that was not sent by then.
+    /// Otherwise it must be thawed here: the other machine does not have what the client sent,
+    /// which was acknowledged, or takes no acknowledgement of what was sent.
     ///
     /// # Errors
     /// The kernel no longer permits to look.
     pub fn is_unchanged(&self) -> io::Result<bool> {
         let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
-        Ok(Queue::Received.end(socket.as_fd())? == self.state.received_to)
+        let socket = socket.as_fd();
+        let unsent = bytes_unsent(socket)?;
+        let received_to = Queue::Received.end(socket)?;
+        queue::hold_back(socket)?;
+        // while the queue of received bytes was chosen, nothing was held back
+        let has_sent = bytes_unsent(socket)? != unsent;
+        Ok(!has_sent && received_to == self.state.received_to)
     }
 
     /// Asks the client for a packet. The connection stays frozen.
@@ -61,7 +68,8 @@ impl FrozenConnection {
         let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         // it does so when the repair ends
         set_number(socket.as_fd(), SocketOption::TCP_REPAIR, 0)?;
-        set_number(socket.as_fd(), SocketOption::TCP_REPAIR, 1)
+        set_number(socket.as_fd(), SocketOption::TCP_REPAIR, 1)?;
+        queue::hold_back(socket.as_fd())
     }
 
     /// Whether a packet of the client was taken within the last `span`.

@@ -1,7 +1,7 @@
 //! Reading the state of a connection.
 
 use super::connection::FrozenConnection;
-use super::queue::Queue;
+use super::queue::{Queue, hold_back};
 use super::state::{
     AgreedOptions, ConnectionState, SEGMENT_BYTES, UNACKNOWLEDGED_BYTES_MAX, UNREAD_BYTES_MAX,
     Windows,
@@ -87,6 +87,7 @@ fn state_of(stream: &TcpStream, read: &[u8]) -> Result<ConnectionState, FreezeEr
     if Queue::Received.end(socket)? != received_to {
         return Err(FreezeError::Changed);
     }
+    hold_back(socket)?;
     let written_to = Queue::Written.end(socket)?;
     let (unacknowledged, unsent) = written(socket)?;
     Ok(ConnectionState {

@@ -64,6 +64,14 @@ impl Queue {
     }
 }
 
+/// Until another queue is chosen, a connection under repair sends no byte that it has not sent
+/// yet: where the kernel would send some, it only counts them as sent. If it sent them, the other
+/// machine would not know that, and takes no acknowledgement of what it has not sent (RFC 9293
+/// §3.10.7.4): with more under way than its window, the connection would stand still.
+pub(super) fn hold_back(socket: BorrowedFd<'_>) -> io::Result<()> {
+    Queue::Written.choose(socket)
+}
+
 /// Writes all of it at once: there is room for it in the socket's buffer.
 pub(super) fn write(socket: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
