@@ -110,6 +110,12 @@ struct Marks {
 }
 
 impl DistinctPeers {
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Adds a next hop; whether it is a new one, and there was room to note it.
     pub fn insert_hop(&mut self, hop: &HopKey) -> bool {
         self.insert(Mark::of_hop(hop))

@@ -3,9 +3,13 @@
 //!
 //! The future of an idle connection is what each of many thousand open connections costs, so it
 //! holds no buffer and no state of an exchange: bytes are read into the worker's scratch memory,
-//! and an exchange lives in a box while it lasts. A hit on a small response is one read, one
-//! look-up and one write, without an allocation.
+//! and an exchange lives in a box while it lasts, as does what only some connections need
+//! ([`Active`]). A hit on a small response is one read, one look-up and one write, without an
+//! allocation.
 
+mod active;
+
+use self::active::{Active, PartialHead};
 use crate::client::fast::{self, Input, InputResult, Receiver};
 use crate::client::hand_off::{self, NodeConnection};
 use crate::client::outgoing::Outgoing;
@@ -13,15 +17,15 @@ use crate::cluster::Maker;
 use crate::exchange::run;
 use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
-use crate::log::served::{self, UnsentResponses};
+use crate::log::served;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::send::heads::INLINE_BYTES_MAX;
 
 use crate::settings::Settings;
 use crate::worker::core::Worker;
-use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -33,10 +37,8 @@ use weir_net::Deadline;
 use weir_net::client::ClientSocket;
 use weir_net::http::{ClientStream, Http1Client};
 use weir_net::next_hops;
-use weir_net::next_hops::DistinctPeers;
 use weir_net::workers::Accepted;
 use weir_net::workers::{ClientPlace, SleeperPlace};
-use weir_policy::route::ConnectionHops;
 use weir_wire::Arrival;
 
 /// Pipelined responses are gathered up to this many bytes before they are written.
@@ -56,44 +58,13 @@ pub(crate) struct ClientConnection {
     number: u64,
     listener: Rc<ListenerFacts>,
     worker: Rc<Worker>,
-    /// Bytes read and not yet used: a head in pieces, or what was sent behind one.
-    unread: Vec<u8>,
-    outgoing: Outgoing,
     deadline: Deadline,
     /// Requests taken on this connection.
     requests: u32,
-    /// Next hops that its requests were sent to.
-    next_hops: Cell<DistinctPeers>,
-    /// Where its requests were sent, by route, once a route looks at that.
-    hops: Option<Rc<RefCell<ConnectionHops>>>,
-    /// The connection ends once `outgoing` is sent.
-    closing: bool,
-    /// `unread` begins with a head that is not whole, and its time limit runs.
-    partial: Option<Box<PartialHead>>,
-    /// Responses whose end the kernel has not accepted yet.
-    unsent: Option<Box<UnsentResponses>>,
     /// Place among the connections that a drain wakes, and the end of a listener.
     sleeper: SleeperPlace,
-    exchange: Option<Box<RequestState>>,
-    /// Its login is being verified, for the request that `unread` begins with.
-    login: Option<Box<oneshot::Receiver<()>>>,
-    /// The head of the request that it may be handed over with.
-    head: Option<Box<ReadHead>>,
-    /// What is known of it if it was handed over to this node.
-    handed: Option<Rc<NodeConnection>>,
-}
-
-/// The text of a head.
-struct ReadHead {
-    bytes: Vec<u8>,
-}
-
-/// A head that is received in pieces.
-struct PartialHead {
-    /// When its first byte was read.
-    began: Instant,
-    /// Decides when it is parsed again.
-    arrival: Arrival,
+    /// What an idle connection does without.
+    active: Option<Box<Active>>,
 }
 
 /// A connection that is to be served.
@@ -133,15 +104,55 @@ pub(crate) enum Turn {
     Login(Box<oneshot::Receiver<()>>),
 }
 
-/// Serves a connection until it ends. The client is made before the future is, which so holds it
-/// once: an async function would keep its arguments beside it.
+/// A connection that is served until it ends. While no request takes more than one pass, its client
+/// is here and in no other future: an async function would need room for both.
+pub(crate) enum ServedConnection {
+    /// Requests are waited for, and answered at once.
+    Waiting(ClientConnection),
+    /// One takes more than one pass; gives the client back if the connection may be used further.
+    Turn(Pin<Box<dyn Future<Output = Option<ClientConnection>>>>),
+    /// It has ended.
+    Ended,
+}
+
+impl Future for ServedConnection {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let next = match &mut *self {
+                Self::Ended => return Poll::Ready(()),
+                Self::Waiting(client) => {
+                    let turn = ready!(client.poll_turn(cx));
+                    let Self::Waiting(client) = std::mem::replace(&mut *self, Self::Ended) else {
+                        return Poll::Ready(());
+                    };
+                    Self::Turn(Box::pin(client.take_turn(turn)))
+                }
+                Self::Turn(turn) => match ready!(turn.as_mut().poll(cx)) {
+                    Some(client) => Self::Waiting(client),
+                    None => Self::Ended,
+                },
+            };
+            *self = next;
+        }
+    }
+}
+
+/// Serves a connection until it ends.
 pub(crate) fn serve(
     accepted: AcceptedClient,
     worker: Rc<Worker>,
     handed: Option<Rc<NodeConnection>>,
-) -> impl Future<Output = ()> {
+) -> ServedConnection {
     let idle = worker.settings().config.limits.client_idle.as_duration();
-    let mut client = ClientConnection {
+    let mut active = Active {
+        unread: accepted.unread,
+        handed,
+        ..Active::default()
+    };
+    let is_empty = active.is_empty();
+    ServedConnection::Waiting(ClientConnection {
         stream: accepted.stream,
         peer: accepted.peer,
         listener: accepted.listener,
@@ -149,29 +160,10 @@ pub(crate) fn serve(
         deadline: Deadline::at_rest(Instant::now(), idle),
         number: worker.net().number(),
         worker,
-        unread: accepted.unread,
-        outgoing: Outgoing::default(),
         requests: 0,
-        next_hops: Cell::default(),
-        hops: None,
-        closing: false,
-        partial: None,
-        unsent: None,
         sleeper: SleeperPlace::default(),
-        exchange: None,
-        login: None,
-        head: None,
-        handed,
-    };
-    async move {
-        loop {
-            let turn = poll_fn(|cx| client.poll_turn(cx)).await;
-            // boxed, as an idle connection has none of it
-            if !Box::pin(client.take_turn(turn)).await {
-                break;
-            }
-        }
-    }
+        active: (!is_empty).then(|| Box::new(active)),
+    })
 }
 
 impl ClientConnection {
@@ -185,8 +177,8 @@ impl ClientConnection {
         }
     }
 
-    /// Does what takes more than one pass; `false` if the connection is done.
-    async fn take_turn(&mut self, turn: Turn) -> bool {
+    /// Does what takes more than one pass; `None` if the connection is done.
+    async fn take_turn(mut self, turn: Turn) -> Option<Self> {
         let is_done = match turn {
             Turn::Close => true,
             Turn::Login(verified) => {
@@ -195,10 +187,10 @@ impl ClientConnection {
                 false
             }
             Turn::Exchange(mut exchange) => {
-                if let Some(head) = self.head.take()
-                    && self.hand_over(&mut exchange, &head.bytes).await
+                if let Some(head) = self.active.as_mut().and_then(|it| it.head.take())
+                    && self.hand_over(&mut exchange, &head).await
                 {
-                    return false;
+                    return None;
                 }
                 let alive = self.answer(exchange).await;
                 if alive {
@@ -207,31 +199,33 @@ impl ClientConnection {
                 !alive
             }
         };
-        if is_done && self.closing {
+        if is_done && self.is_closing() {
             Box::pin(self.linger()).await;
         }
-        !is_done
+        (!is_done).then_some(self)
     }
 
     /// Hands the connection over to the node that answers the request; `false` if it stays.
     async fn hand_over(&self, exchange: &mut RequestState, head: &[u8]) -> bool {
-        let read = [head, &self.unread].concat();
-        let socket = self.stream.tcp();
-        hand_off::hand_over(exchange, self.handed.as_deref(), socket, &read).await
+        let active = self.active.as_deref();
+        let read = [head, active.map_or(&[], |it| &it.unread)].concat();
+        let handed = active.and_then(|it| it.handed.as_deref());
+        hand_off::hand_over(exchange, handed, self.stream.tcp(), &read).await
     }
 
     /// Carries out an exchange; `true` if the connection may be used further.
     async fn answer(&mut self, exchange: Box<RequestState>) -> bool {
+        let active = self.active.get_or_insert_default();
         let mut stream = ClientStream::http1(Http1Client {
             socket: &self.stream,
-            unread: &mut self.unread,
+            unread: &mut active.unread,
             length: exchange.request.body,
             trailers: exchange.settings.heads,
             named: exchange.named_in_trailers(),
             http11: exchange.request.is_http11(),
             is_persistent: exchange.request.is_persistent,
             deadline: &mut self.deadline,
-            next_hops: &self.next_hops,
+            next_hops: &active.next_hops,
         });
         if let Some(lines) = exchange.peer_lines(Maker::Origin) {
             stream.response.set_hop_lines(lines);
@@ -239,7 +233,7 @@ impl ClientConnection {
         stream.response.leave_out(exchange.left_out());
         let alive = run::run(&mut stream, exchange).await;
         // what the client still sends must not bring about a reset that overtakes the response
-        self.closing = stream.response.is_complete() && !stream.is_persistent();
+        active.is_closing = stream.response.is_complete() && !stream.is_persistent();
         alive
     }
 
@@ -248,14 +242,37 @@ impl ClientConnection {
         let settings = self.worker.settings();
         self.deadline
             .rest(now, settings.config.limits.client_idle.as_duration());
-        self.partial = None;
+        self.forget_partial();
+    }
+
+    /// The head that began is whole, or there is none.
+    fn forget_partial(&mut self) {
+        if let Some(active) = &mut self.active {
+            active.partial = None;
+        }
+    }
+
+    /// The connection ends once nothing waits to be sent.
+    fn close(&mut self) {
+        self.active.get_or_insert_default().is_closing = true;
+    }
+
+    fn is_closing(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| active.is_closing)
+    }
+
+    /// Bytes that were read and are not yet used.
+    fn unread(&self) -> &[u8] {
+        self.active.as_ref().map_or(&[], |active| &active.unread)
     }
 
     /// Serves what can be served at once; ready when that is over.
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
         loop {
-            if !self.outgoing.is_empty() {
-                match self.outgoing.poll_send(&mut self.stream, cx) {
+            if let Some(active) = &mut self.active
+                && !active.outgoing.is_empty()
+            {
+                match active.outgoing.poll_send(&mut self.stream, cx) {
                     Poll::Pending => return self.poll_silent(cx),
                     Poll::Ready(Err(_)) => {
                         self.worker.counters().inc(Metric::ClientAborts);
@@ -268,27 +285,31 @@ impl ClientConnection {
                     }
                 }
             }
-            if self.closing {
+            if self.is_closing() {
                 return Poll::Ready(Turn::Close);
             }
-            if let Some(exchange) = self.exchange.take() {
-                return Poll::Ready(Turn::Exchange(exchange));
+            let mut unread = None;
+            if let Some(active) = &mut self.active {
+                if let Some(exchange) = active.exchange.take() {
+                    return Poll::Ready(Turn::Exchange(exchange));
+                }
+                if let Some(login) = active.login.take() {
+                    return Poll::Ready(Turn::Login(login));
+                }
+                if active.partial.is_none() && !active.unread.is_empty() {
+                    unread = Some(std::mem::take(&mut active.unread));
+                }
             }
-            if let Some(login) = self.login.take() {
-                return Poll::Ready(Turn::Login(login));
-            }
-            if self.unread.is_empty() || self.partial.is_some() {
-                match self.poll_read_more(cx) {
+            match unread {
+                Some(unread) => self.consume(&unread, cx),
+                None => match self.poll_read_more(cx) {
                     Poll::Pending => return self.poll_idle(cx),
                     Poll::Ready(true) => {}
                     Poll::Ready(false) => {
                         self.stream.announce_end();
                         return Poll::Ready(Turn::Close);
                     }
-                }
-            } else {
-                let unread = std::mem::take(&mut self.unread);
-                self.consume(&unread, cx);
+                },
             }
         }
     }
@@ -307,16 +328,17 @@ impl ClientConnection {
         worker
             .counters()
             .add(Metric::BytesFromClients, bytes.len() as u64);
-        if self.unread.is_empty() {
-            self.consume(bytes, cx);
-        } else {
-            self.unread.extend_from_slice(bytes);
-            let heads = worker.settings().heads;
-            let partial = self.partial.as_mut();
-            if partial.is_none_or(|it| it.arrival.is_worth_reading(&self.unread, &heads)) {
-                let unread = std::mem::take(&mut self.unread);
-                self.consume(&unread, cx);
+        match &mut self.active {
+            Some(active) if !active.unread.is_empty() => {
+                active.unread.extend_from_slice(bytes);
+                let heads = worker.settings().heads;
+                let partial = active.partial.as_mut();
+                if partial.is_none_or(|it| it.arrival.is_worth_reading(&active.unread, &heads)) {
+                    let unread = std::mem::take(&mut active.unread);
+                    self.consume(&unread, cx);
+                }
             }
+            _ => self.consume(bytes, cx),
         }
         Poll::Ready(true)
     }
@@ -328,9 +350,9 @@ impl ClientConnection {
         let mut out = worker.output.borrow_mut();
         out.clear();
         let mut rest = input;
-        let mut partial = false;
+        let (mut partial, mut closing) = (false, false);
         let mut served = worker.served.take();
-        while !rest.is_empty() && !self.closing && out.len() < GATHER_BYTES_MAX {
+        while !rest.is_empty() && !closing && out.len() < GATHER_BYTES_MAX {
             let input = Input {
                 bytes: rest,
                 at: input.len() - rest.len(),
@@ -341,7 +363,7 @@ impl ClientConnection {
                 worker: &worker,
                 settings: &settings,
                 client,
-                head_began: self.partial.as_ref().map(|it| it.began.into_std()),
+                head_began: self.head_began(),
                 node: None,
                 user: None,
                 peer_seal: None,
@@ -351,16 +373,16 @@ impl ClientConnection {
                 InputResult::Answered { consumed } => {
                     rest = &rest[consumed..];
                     self.requests = self.requests.saturating_add(1);
-                    self.closing = served.last().is_some_and(|last| !last.is_persistent);
-                    self.partial = None;
+                    closing = served.last().is_some_and(|last| !last.is_persistent);
+                    self.forget_partial();
                 }
                 InputResult::Partial => {
                     partial = true;
                     break;
                 }
                 InputResult::Login(waiting) => {
-                    self.partial = None;
-                    self.login = Some(waiting);
+                    self.forget_partial();
+                    self.active.get_or_insert_default().login = Some(waiting);
                     break;
                 }
                 InputResult::Exchange { consumed, exchange } => {
@@ -370,8 +392,11 @@ impl ClientConnection {
                 }
             }
         }
-        if !self.closing {
-            self.unread = rest.to_vec();
+        if closing {
+            self.close();
+        } else if !rest.is_empty() {
+            // what was unread before is part of the input
+            self.active.get_or_insert_default().unread = rest.to_vec();
             if partial {
                 self.begin_head(&settings);
             }
@@ -384,10 +409,10 @@ impl ClientConnection {
         let written = self.send(&out, cx);
         // one look at the clock for all that follows the write
         let now = Instant::now();
-        if written == Some(out.len()) && !out.is_empty() && self.unread.is_empty() {
+        if written == Some(out.len()) && !out.is_empty() && self.unread().is_empty() {
             self.rest(now);
         }
-        self.unsent = served::report(
+        let unsent = served::report(
             &worker.log_sinks(),
             self.facts(),
             &settings,
@@ -396,6 +421,9 @@ impl ClientConnection {
             now.into_std(),
             &mut served,
         );
+        if unsent.is_some() {
+            self.active.get_or_insert_default().unsent = unsent;
+        }
         worker.served.replace(served);
         shrink(&mut out);
     }
@@ -407,23 +435,31 @@ impl ClientConnection {
         mut exchange: Box<RequestState>,
         head: &[u8],
     ) {
+        let active = self.active.get_or_insert_default();
         if settings.remembers_connections && self.listener.peers == ForPeers::No {
-            let hops = self.hops.get_or_insert_default();
+            let hops = active.hops.get_or_insert_default();
             exchange.client.remember(hops);
         }
-        let connection = (self.handed.as_deref(), self.requests == 0);
+        let connection = (active.handed.as_deref(), self.requests == 0);
         if hand_off::is_tried(&self.worker.shared.hand_offs, settings, connection) {
-            let bytes = head.to_vec();
-            self.head = Some(Box::new(ReadHead { bytes }));
+            active.head = Some(head.into());
         }
         self.requests = self.requests.saturating_add(1);
-        self.partial = None;
-        self.exchange = Some(exchange);
+        active.partial = None;
+        active.exchange = Some(exchange);
     }
 
-    /// `unread` begins with a head that is not whole: its time limit runs from its first byte on.
+    /// When the first byte of a head was read that is not whole yet.
+    fn head_began(&self) -> Option<std::time::Instant> {
+        let partial = self.active.as_ref()?.partial.as_ref()?;
+        Some(partial.began.into_std())
+    }
+
+    /// The unread bytes begin with a head that is not whole: its time limit runs from its first
+    /// byte on.
     fn begin_head(&mut self, settings: &Settings) {
-        let partial = self.partial.get_or_insert_with(|| {
+        let active = self.active.get_or_insert_default();
+        let partial = active.partial.get_or_insert_with(|| {
             self.deadline
                 .set(settings.config.limits.request_head.as_duration());
             Box::new(PartialHead {
@@ -434,13 +470,13 @@ impl ClientConnection {
         // counts as read up to here
         let _ = partial
             .arrival
-            .is_worth_reading(&self.unread, &settings.heads);
+            .is_worth_reading(&active.unread, &settings.heads);
     }
 
     /// Reports that the kernel has accepted all of `outgoing`, or that the client has disconnected
     /// (`left`).
     fn report_unsent(&mut self, left: bool) {
-        if let Some(unsent) = self.unsent.take() {
+        if let Some(unsent) = self.active.as_mut().and_then(|it| it.unsent.take()) {
             unsent.report(&self.worker.log_sinks(), self.facts(), left);
         }
     }
@@ -455,18 +491,20 @@ impl ClientConnection {
             .counters()
             .add(Metric::BytesToClients, bytes.len() as u64);
         let mut written = 0;
-        if self.outgoing.is_empty() {
+        let active = self.active.as_deref();
+        if active.is_none_or(|active| active.outgoing.is_empty()) {
             match self.stream.poll_write(cx, bytes) {
                 Poll::Ready(Ok(count)) => written = count,
                 Poll::Ready(Err(_)) => {
-                    self.closing = true;
+                    self.close();
                     return None;
                 }
                 Poll::Pending => {}
             }
         }
         if written < bytes.len() {
-            self.outgoing.push(&bytes[written..]);
+            let active = self.active.get_or_insert_default();
+            active.outgoing.push(&bytes[written..]);
             let limits = &self.worker.settings().config.limits;
             self.deadline.set(limits.client_silence.as_duration());
         }
@@ -478,13 +516,18 @@ impl ClientConnection {
         ready!(self.deadline.poll_passed(cx));
         self.worker.counters().inc(Metric::ClientAborts);
         self.report_unsent(true);
-        self.outgoing = Outgoing::default();
+        if let Some(active) = &mut self.active {
+            active.outgoing = Outgoing::default();
+        }
         Poll::Ready(Turn::Close)
     }
 
     /// Waiting for a request, or for the rest of one.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
-        let idle = self.unread.is_empty();
+        if self.active.as_mut().is_some_and(|it| it.is_empty()) {
+            self.active = None;
+        }
+        let idle = self.unread().is_empty();
         // a request that the kernel has received already is served: the reactor reports it in a
         // moment
         let is_quiet = || !self.stream.has_received() && next_hops::is_quiet(self.stream.tcp());
@@ -516,7 +559,7 @@ impl ClientConnection {
                 |_| {},
                 &mut out,
             );
-            self.closing = true;
+            self.close();
             self.send(&out, cx);
         } else {
             self.stream.announce_end();
