@@ -66,20 +66,28 @@ impl<'a> LineBuffer<'a> {
             headers.len() <= FIELDS_CAPACITY,
             "the parser's own storage has this many slots"
         );
+        self.collect(headers.iter().map(line_of))
+    }
+
+    /// Takes over lines of a head that was read before. At most [`FIELDS_CAPACITY`] of them are
+    /// kept.
+    #[inline]
+    pub fn collect(
+        &mut self,
+        lines: impl ExactSizeIterator<Item = FieldLine<'a>>,
+    ) -> &[FieldLine<'a>] {
+        let count = lines.len().min(FIELDS_CAPACITY);
         // each arm assigns: a match whose value is assigned would move the whole 4 KiB
-        match headers.len() {
+        match count {
             0 => self.slots = Slots::None,
-            1..=8 => self.slots = Slots::Up8(copied(headers)),
-            9..=16 => self.slots = Slots::Up16(copied(headers)),
-            17..=32 => self.slots = Slots::Up32(copied(headers)),
-            33..=64 => self.slots = Slots::Up64(copied(headers)),
-            65..=REQUEST_FIELDS_CAPACITY => self.slots = Slots::Up128(copied(headers)),
-            _ => {
-                let lines = headers.iter().take(FIELDS_CAPACITY).map(line_of);
-                self.slots = Slots::Allocated(lines.collect());
-            }
+            1..=8 => self.slots = Slots::Up8(copied(lines)),
+            9..=16 => self.slots = Slots::Up16(copied(lines)),
+            17..=32 => self.slots = Slots::Up32(copied(lines)),
+            33..=64 => self.slots = Slots::Up64(copied(lines)),
+            65..=REQUEST_FIELDS_CAPACITY => self.slots = Slots::Up128(copied(lines)),
+            _ => self.slots = Slots::Allocated(lines.take(FIELDS_CAPACITY).collect()),
         }
-        self.count = headers.len().min(FIELDS_CAPACITY);
+        self.count = count;
         self.lines()
     }
 
@@ -116,14 +124,14 @@ impl<'a> LineBuffer<'a> {
 
 /// The lines in the first slots, empty lines in the others.
 #[inline]
-fn copied<'a, const N: usize>(headers: &[Header<'a>]) -> [FieldLine<'a>; N] {
-    array::from_fn(|slot| match headers.get(slot) {
-        Some(header) => line_of(header),
-        None => FieldLine {
-            name: "",
-            value: b"",
-        },
-    })
+fn copied<'a, const N: usize>(
+    mut lines: impl Iterator<Item = FieldLine<'a>>,
+) -> [FieldLine<'a>; N] {
+    let empty = FieldLine {
+        name: "",
+        value: b"",
+    };
+    array::from_fn(|_| lines.next().unwrap_or(empty))
 }
 
 const fn line_of<'a>(header: &Header<'a>) -> FieldLine<'a> {
@@ -159,6 +167,9 @@ mod tests {
             for (line, header) in filled.iter().zip(&headers) {
                 assert_eq!((line.name, line.value), (header.name, header.value));
             }
+            let filled = filled.to_vec();
+            let mut again = LineBuffer::new();
+            assert_eq!(again.collect(filled.iter().copied()), filled);
         }
     }
 }

@@ -10,6 +10,7 @@ mod for_store;
 mod own_content;
 mod pac;
 mod preview;
+mod receiver;
 mod steps;
 mod with_login;
 mod with_rules;
@@ -17,6 +18,7 @@ mod with_rules;
 pub(super) use self::answer::{MadeResponse, finish};
 pub(crate) use self::for_store::for_store;
 pub(crate) use self::preview::RefusedPreview;
+pub(crate) use self::receiver::Receiver;
 pub(crate) use self::steps::{found, judge_found, missing, plan_of, start};
 
 use self::answer::{refuse, serve};
@@ -28,18 +30,17 @@ use crate::cluster::Maker;
 use crate::config::Mode;
 use crate::exchange::module_calls::{self, Received};
 use crate::exchange::state::{Plan, RequestState, reuse_of};
-use crate::log::client::{ClientFacts, ForPeers, RequestClient};
-use crate::log::request_log::{LogReaders, RequestLog};
+use crate::log::client::{ClientFacts, ForPeers};
+use crate::log::request_log::RequestLog;
 use crate::log::served::ServedRequest;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::request::facts::Request;
-use crate::request::judge::{JudgeRules, ReceivedRequest};
+use crate::request::judge::ReceivedRequest;
 use crate::request::max_forwards;
+use crate::request::recent_heads::Recent;
 use crate::request::vary::{SelectingFields, forwarded_key, selecting_digest};
 use crate::request::who_asked::{WhoAsked, without_claims};
 use crate::send::heads;
-use crate::settings::Settings;
-use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -85,93 +86,25 @@ pub(crate) struct Input<'a> {
 #[derive(Clone, Copy)]
 struct Front<'a, 'h, 'l> {
     head: &'a RequestHead<'h, 'l>,
+    /// What is known of the input, if the head is all of it.
+    recent: &'a Recent,
     /// Bytes of the input that the head takes.
     consumed: usize,
     started: Instant,
     input: Input<'a>,
 }
 
-/// The source of a request head, and the settings it is judged by.
-#[derive(Clone, Copy)]
-pub(crate) struct Receiver<'a> {
-    pub(crate) worker: &'a Rc<Worker>,
-    /// The settings in force.
-    pub(crate) settings: &'a Arc<Settings>,
-    /// The client, with the number of this request.
-    pub(crate) client: ClientFacts<'a>,
-    /// When the first byte of the head was read, if that was before now.
-    pub(crate) head_began: Option<Instant>,
-    /// The node that the request names at a peer listener.
-    pub(crate) node: Option<&'a NodeRequest<'a>>,
-    /// The user who has logged in, once that is known.
-    pub(crate) user: Option<&'a Arc<str>>,
-    /// What a response at once ends with for another node of the cluster; `None` for a client.
-    pub(crate) peer_seal: Option<&'a PeerSeal>,
-    /// Content of a stored response that is copied for an answer at once, bytes.
-    pub(crate) copied_bytes_max: u64,
-}
-
-impl Receiver<'_> {
-    /// The log of the request, whose head has `head_bytes`.
-    pub(super) fn log(&self, started: Instant, head_bytes: usize) -> RequestLog {
-        let shared = &self.worker.shared;
-        let readers = LogReaders {
-            access_log: shared.access_log.is_on(),
-            recorder: shared.record.is_some(),
-        };
-        let mut log = RequestLog::new(started, head_bytes, readers);
-        if let Some(user) = self.user {
-            log.set_user(user);
+impl<'a, 'h, 'l> Front<'a, 'h, 'l> {
+    /// The same request with another head than was received.
+    const fn with_head<'b>(self, head: &'b RequestHead<'h, 'l>) -> Front<'b, 'h, 'l>
+    where
+        'a: 'b,
+    {
+        Front {
+            head,
+            recent: &Recent::Unfit,
+            ..self
         }
-        log
-    }
-
-    /// The time now, of a request that `started` then: where its head did not come in parts, the
-    /// clock was read as it came.
-    fn now_after(&self, started: Instant) -> Now {
-        match self.head_began {
-            None => self.worker.now_at(started),
-            Some(_) => self.worker.now(),
-        }
-    }
-
-    /// The state of a request that needs more than one pass.
-    pub(super) fn exchange(
-        &self,
-        request: Request,
-        (tx, plan, key): (Transaction, Plan, Digest),
-        log: RequestLog,
-    ) -> Box<RequestState> {
-        let client = RequestClient::new(self.client);
-        Box::new(RequestState::new(
-            (Rc::clone(self.worker), client),
-            request,
-            Arc::clone(self.settings),
-            tx,
-            plan,
-            key,
-            log,
-        ))
-    }
-
-    /// Judges a head of any version of HTTP; the host of its target is written into `host`. It is
-    /// part of every hit: without inlining, the copy of its result would cost 2 % of one.
-    #[inline(always)]
-    pub(super) fn judge<'h>(
-        &self,
-        head: &RequestHead<'_, 'h>,
-        host: &'h mut HostName,
-    ) -> Result<ReceivedRequest<'h>, Answer> {
-        let ClientFacts { listener, peer, .. } = self.client;
-        let rules = JudgeRules {
-            settings: self.settings,
-            mode: listener.mode,
-            default: &listener.default,
-            scheme: listener.scheme,
-            tls: listener.tls.as_deref(),
-            client: (listener.peers != ForPeers::Member).then(|| peer.ip()),
-        };
-        ReceivedRequest::judge(head, &rules, host)
     }
 }
 
@@ -185,8 +118,16 @@ pub(crate) fn take(
 ) -> InputResult {
     let started = receiver.head_began.unwrap_or_else(Instant::now);
     let settings = receiver.settings;
+    let recent = receiver.recent(input);
     let mut lines = LineBuffer::new();
-    let (head, consumed) = match parse_request(input, &settings.heads, &mut lines) {
+    let read = match &recent {
+        Recent::Known(known) => Ok(Progress::Complete {
+            head: known.request().head_in(&mut lines),
+            consumed: input.len(),
+        }),
+        Recent::New(_) | Recent::Unfit => parse_request(input, &settings.heads, &mut lines),
+    };
+    let (head, consumed) = match read {
         Ok(Progress::Partial) => return InputResult::Partial,
         Ok(Progress::Complete { head, consumed }) => (head, consumed),
         Err(error) => {
@@ -209,6 +150,10 @@ pub(crate) fn take(
     };
     let front = Front {
         head: &head,
+        recent: match consumed == input.len() {
+            true => &recent,
+            false => &Recent::Unfit,
+        },
         consumed,
         started,
         input: Input { bytes: input, at },
@@ -261,25 +206,21 @@ fn take_head(
     out: &mut Vec<u8>,
     served: &mut Vec<ServedRequest>,
 ) -> InputResult {
-    let Front {
-        head,
-        consumed,
-        started,
-        input: Input { bytes: input, at },
-    } = front;
+    let Front { head, consumed, .. } = front;
+    let Input { bytes: input, at } = front.input;
     let settings = receiver.settings;
     if let Some(lines) = without_claims(settings, &receiver.client, head.fields) {
         let head = &RequestHead {
             fields: &lines,
             ..*head
         };
-        return take_believed(receiver, Front { head, ..front }, out, served);
+        return take_believed(receiver, front.with_head(head), out, served);
     }
-    let mut log = receiver.log(started, consumed);
+    let mut log = receiver.log(front.started, consumed);
     log.reach(Phase::RequestHead);
     let is_extended = settings.is_extended && receiver.client.listener.peers == ForPeers::No;
     let mut host = HostName::EMPTY;
-    let mut request = match receiver.judge(head, &mut host) {
+    let mut request = match receiver.judge_front(&front, &mut host) {
         Ok(request) => request,
         Err(_) if is_extended => {
             log.keep_details(&input[..consumed]);
@@ -311,7 +252,7 @@ fn take_head(
         }
     }
     log.reach(Phase::Authorise);
-    let (worker, now) = (receiver.worker, receiver.now_after(started));
+    let (worker, now) = (receiver.worker, receiver.now_after(front.started));
     let (tx, plan, key) = choose(receiver, head, &request, now, Choice::PLAIN);
     if plan.is_final() {
         log.reach(Phase::Choose);

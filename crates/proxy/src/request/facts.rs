@@ -12,7 +12,7 @@ use std::rc::Rc;
 use weir_semantics::{
     ConnectionOptions, FieldLine, Form, HostName, Method, NamedFields, Scheme, Target, line_named,
 };
-use weir_wire::{BodyLength, RequestHead, Version};
+use weir_wire::{BodyLength, LineBuffer, RequestHead, Version};
 
 /// A request that may be answered from the cache or forwarded. Immutable.
 #[derive(Clone, Debug)]
@@ -150,6 +150,12 @@ impl Request {
             version: self.version,
             fields,
         }
+    }
+
+    /// Its head; the lines of its fields are put into `lines`.
+    #[inline]
+    pub(crate) fn head_in<'s, 'a>(&'a self, lines: &'s mut LineBuffer<'a>) -> RequestHead<'s, 'a> {
+        self.head(lines.collect(self.text.fields.iter()))
     }
 
     /// The same request for the store alone: a GET without content.

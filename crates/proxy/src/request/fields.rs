@@ -50,14 +50,19 @@ impl FieldSection {
 
     /// The lines.
     pub(crate) fn lines(&self) -> Vec<FieldLine<'_>> {
+        self.iter().collect()
+    }
+
+    /// The lines, one after the other.
+    #[inline]
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = FieldLine<'_>> {
         let mut begin = (self.front as usize, 0);
-        let lines = self.ends.iter().map(|&(name_end, value_end)| {
+        self.ends.iter().map(move |&(name_end, value_end)| {
             let end = (name_end as usize, value_end as usize);
             let line = FieldLine::new(&self.names[begin.0..end.0], &self.values[begin.1..end.1]);
             begin = end;
             line
-        });
-        lines.collect()
+        })
     }
 
     /// Bytes of all names and values, and of the text in front.

@@ -7,6 +7,7 @@
 use crate::config::Mode;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::request::denied_client::denied_client;
+use crate::request::recent_heads::RecentHead;
 use crate::settings::Settings;
 use std::net::IpAddr;
 use weir_net::tls::server::ClientName;
@@ -66,11 +67,7 @@ impl<'a> ReceivedRequest<'a> {
     ) -> Result<Self, Answer> {
         let body =
             request_body(head.version, head.fields).map_err(|error| Answer::bad_request(&error))?;
-        if let Some(client) = rules.client
-            && let Err(why) = rules.settings.check_client(rules.mode, client)
-        {
-            return Err(denied_client(client, why));
-        }
+        check_client(rules)?;
         let method = Method::parse(head.method);
         if method == Method::Connect && body != BodyLength::None {
             // it may belong to the request or to the tunnel (RFC 9110 §9.3.6)
@@ -111,6 +108,33 @@ impl<'a> ReceivedRequest<'a> {
         })
     }
 
+    /// Judges again a head that was judged before, by what does not depend on its bytes alone: the
+    /// client, and the host that it has called under TLS. Settings, mode and scheme are the same
+    /// as then.
+    ///
+    /// # Errors
+    ///
+    /// The answer to give instead, the same as of [`Self::judge`].
+    #[inline(always)]
+    pub(crate) fn again(recent: &'a RecentHead, rules: &JudgeRules<'_>) -> Result<Self, Answer> {
+        check_client(rules)?;
+        let request = &recent.request;
+        let (method, form, target) = (request.method, request.form, request.target());
+        check_form(method, form, &target, rules)?;
+        Ok(Self {
+            mode: request.mode,
+            method,
+            target,
+            form,
+            version: request.version,
+            body: request.body,
+            facts: recent.facts,
+            is_persistent: request.is_persistent,
+            upgrade: request.upgrade,
+            key: Some(recent.key),
+        })
+    }
+
     /// Whether the form of the request permits a response from the cache, or one that is stored: it
     /// has no content, and no switch of protocols.
     pub(crate) fn is_shareable(&self) -> bool {
@@ -148,6 +172,18 @@ pub(crate) fn key_of(mode: Mode, target: &Target<'_>, secret: &Secret) -> Digest
     hasher.number(u64::from(target.port));
     hasher.part(target.path_and_query.as_bytes());
     hasher.finish()
+}
+
+/// Refuses a client that may not use the listener.
+#[inline]
+fn check_client(rules: &JudgeRules<'_>) -> Result<(), Answer> {
+    match rules.client {
+        Some(client) => {
+            let checked = rules.settings.check_client(rules.mode, client);
+            checked.map_err(|why| denied_client(client, why))
+        }
+        None => Ok(()),
+    }
 }
 
 fn check_form(

@@ -8,5 +8,6 @@ pub(crate) mod judge;
 pub(crate) mod key;
 pub(crate) mod max_forwards;
 pub(crate) mod pac;
+pub(crate) mod recent_heads;
 pub(crate) mod vary;
 pub(crate) mod who_asked;

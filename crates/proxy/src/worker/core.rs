@@ -9,6 +9,7 @@ use crate::log::top::TargetName;
 use crate::log::top::accumulator::Accumulator;
 use crate::modules::hosts::{MakeHost, ModuleHosts};
 use crate::modules::request_modules::RequestModules;
+use crate::request::recent_heads::RecentHeads;
 use crate::settings::Settings;
 use crate::worker::content_in_queues::ContentInQueues;
 use crate::worker::shared::Shared;
@@ -41,6 +42,8 @@ pub(crate) struct Worker {
     pub(crate) top: RefCell<Accumulator>,
     /// The rules for what was requested of late.
     pub(crate) recent_rules: RefCell<RecentRules>,
+    /// Heads that were received of late.
+    pub(crate) recent_heads: RefCell<RecentHeads>,
     /// Content in memory that sockets of its clients may have.
     pub(crate) content_in_queues: ContentInQueues,
     /// Seconds since it began.
@@ -95,6 +98,7 @@ impl Worker {
             output: RefCell::new(Vec::with_capacity(SCRATCH_BYTES)),
             served: RefCell::default(),
             recent_rules: RefCell::default(),
+            recent_heads: RefCell::default(),
             content_in_queues: ContentInQueues::default(),
             ticks: Cell::new(0),
             peers: PeerListener::new(),

@@ -32,6 +32,7 @@ pub(super) fn refuse(
         consumed,
         started,
         input,
+        ..
     } = front;
     let log = receiver.log(started, consumed);
     let answer = Answer::closing(400, AnswerReason::bad(reason));
@@ -54,6 +55,7 @@ pub(super) fn serve(
         consumed,
         started,
         input,
+        ..
     } = front;
     let (worker, settings, client) = (receiver.worker, receiver.settings, receiver.client);
     let mut log = receiver.log(started, consumed);

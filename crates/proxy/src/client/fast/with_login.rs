@@ -49,11 +49,7 @@ pub(super) fn take(
                 user: Some(&user),
                 ..*receiver
             };
-            let front = Front {
-                head: &head,
-                ..front
-            };
-            return take_believed(&receiver, front, out, served);
+            return take_believed(&receiver, front.with_head(&head), out, served);
         }
         Login::Pending(waiting) => return InputResult::Login(Box::new(waiting)),
         Login::Busy => {
