@@ -3,11 +3,16 @@
 use crate::server::run::Proxy;
 use crate::server::service_manager;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use weir_net::workers::Stage;
+
+/// Pairs of descriptors that are free before the runtime is made, which takes five: it panics if
+/// there are none for its pair of sockets.
+const FREE_PAIRS: usize = 3;
 
 /// How the proxy ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +35,8 @@ pub fn run_until_signalled(
     ready: &dyn Fn(&Proxy),
     tell: &dyn Fn(&str),
 ) -> io::Result<Stopped> {
+    let free: io::Result<Vec<_>> = (0..FREE_PAIRS).map(|_| UnixStream::pair()).collect();
+    drop(free?);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
