@@ -3,8 +3,8 @@
 //! What is read, judged and hashed of a head depends on its bytes, on the settings in force, and on
 //! the mode and scheme of its listener. Clients that ask for popular targets send the same bytes
 //! again and again: a head with the same bytes as one that is known is not parsed, judged and
-//! hashed again. Nothing else is remembered. Who asks, what
-//! time it is and what is stored is looked at for each request.
+//! hashed again. Nothing else is remembered: who asks, what time it is and what is stored is looked
+//! at for each request.
 //!
 //! * A head is known if *all* of its bytes are those of the one that is remembered. The hash says
 //!   only where to look: clients that make it collide have their heads parsed, no more.
