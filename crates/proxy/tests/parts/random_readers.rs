@@ -146,10 +146,10 @@ fn run(seed: u64, read_ahead: &str, workers: u16) {
             }
         }
         origin.let_to(LENGTH);
-        for thread in reading {
-            thread.join().expect("no panic");
-        }
+        let ended: Vec<_> = reading.into_iter().map(|thread| thread.join()).collect();
+        // those who stopped wait, also where another one has failed
         others.barrier.wait();
+        ended.into_iter().for_each(|ended| ended.expect("no panic"));
     });
     let whole = proxy.client().ask(what.get(""));
     what.check_whole(&whole);
