@@ -292,7 +292,7 @@ impl InFlightState {
             how
         };
         let closed = match how {
-            FetchEnd::Whole | FetchEnd::Stopped => None,
+            FetchEnd::Whole | FetchEnd::Met | FetchEnd::Stopped => None,
             FetchEnd::Changed => Some(CutReason::Changed),
             FetchEnd::NotShared => Some(CutReason::NotShared),
             FetchEnd::Module => Some(CutReason::Module),

@@ -148,7 +148,7 @@ impl World {
             }
             ReadPermit::Complete => {
                 self.tally.count("complete");
-                return self.end(fetch, FetchEnd::Whole);
+                return self.end(fetch, FetchEnd::Met);
             }
             ReadPermit::Yield => return self.yield_place(fetch),
         };

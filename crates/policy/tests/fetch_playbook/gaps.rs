@@ -55,6 +55,29 @@ fn each_missing_range_between_parts_is_fetched_once() {
 }
 
 #[test]
+fn fetch_that_ends_where_another_one_has_brought_nothing_cuts_no_reader() {
+    // of two at one place the first goes on, unless it has ended for what it met there
+    check(
+        "length=1000k range
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 attach 500k..    => r1
+         0 step r1          => fetch f1 500k..1000k
+         1 received f0 500k
+         1 permit f0        => up-to 16k
+         1 permit f1        => complete
+         1 end f0 met
+         1 end f1 met
+         1 read r0          => read 0..500k, live 500k
+         1 step r0          => fetch f2 500k..1000k
+         2 received f2 500k
+         2 end f2 whole
+         2 read r0          => read 500k..1000k, live 500k
+         2 step r0          => done",
+    );
+}
+
+#[test]
 fn two_concurrent_fetches_meet_without_fetching_a_byte_twice() {
     check(
         "length=1000k range

@@ -196,6 +196,7 @@ fn permit(permit: ReadPermit) -> String {
 fn end(word: &str) -> FetchEnd {
     match word {
         "whole" => FetchEnd::Whole,
+        "met" => FetchEnd::Met,
         "cut" => FetchEnd::Cut,
         "changed" => FetchEnd::Changed,
         "not-shared" => FetchEnd::NotShared,

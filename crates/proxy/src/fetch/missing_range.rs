@@ -249,7 +249,7 @@ impl Pending {
     async fn unneeded(&self) -> FetchEnd {
         poll_fn(
             |cx| match self.in_flight.permit(&self.worker, self.fetch, cx.waker()) {
-                ReadPermit::Complete => Poll::Ready(FetchEnd::Whole),
+                ReadPermit::Complete => Poll::Ready(FetchEnd::Met),
                 ReadPermit::Unread if self.finishes => Poll::Pending,
                 ReadPermit::Unread | ReadPermit::Yield => Poll::Ready(FetchEnd::Stopped),
                 ReadPermit::UpTo(_) | ReadPermit::Wait | ReadPermit::Background => Poll::Pending,

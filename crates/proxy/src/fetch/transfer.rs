@@ -209,7 +209,7 @@ impl Fetch {
                 }
                 // what follows is there, or another fetch brings it
                 ReadPermit::Complete => {
-                    self.finish(FetchEnd::Whole);
+                    self.finish(FetchEnd::Met);
                     continue;
                 }
                 ReadPermit::Yield => {
@@ -226,8 +226,9 @@ impl Fetch {
         self.adjust();
         let worker = Rc::clone(&self.worker);
         let mut scratch = worker.scratch();
-        // a read that fills its buffer has the reactor think that there is more, and ask the kernel
-        let is_last = self.in_flight.to_come(self.id) == Some(most);
+        // a read that fills its buffer has the reactor think that there is more, and ask the kernel.
+        // Not where another fetch begins: if that has brought nothing, this one may go on there
+        let is_last = self.in_flight.is_last(self.id, most);
         let most = most.saturating_add(u64::from(is_last));
         let most = usize::try_from(most).map_or(scratch.len(), |most| most.min(scratch.len()));
         let (in_flight, id) = (&self.in_flight, self.id);
@@ -325,8 +326,9 @@ impl Fetch {
         counters.add(Metric::OverheadFromNextHops, overhead);
         match read.end {
             ContentEnd::More => self.in_flight.announce(),
-            // stopped: where the rest is received by another fetch, too, no request is sent for it
-            ContentEnd::Whole | ContentEnd::Stopped => self.finish(FetchEnd::Whole),
+            ContentEnd::Whole => self.finish(FetchEnd::Whole),
+            // where the rest is received by another fetch, too, no request is sent for it
+            ContentEnd::Stopped => self.finish(FetchEnd::Met),
             ContentEnd::BrokenFraming => self.finish(FetchEnd::Cut),
         }
     }
@@ -520,7 +522,7 @@ impl Fetch {
         counters.dec(Metric::FetchesUnderWay);
         self.count_cut();
         let hop = self.hop.take();
-        let Some(mut hop) = hop.filter(|_| end == FetchEnd::Whole) else {
+        let Some(mut hop) = hop.filter(|_| matches!(end, FetchEnd::Whole | FetchEnd::Met)) else {
             return self.in_flight.end(&self.worker, self.id, end, &[]);
         };
         let response = hop.response();

@@ -165,7 +165,7 @@ impl Simulator {
             }
             ReadPermit::Unread => return self.judge(id, fetch_id, fetch),
             ReadPermit::Complete => {
-                self.end(id, fetch_id, fetch, FetchEnd::Whole);
+                self.end(id, fetch_id, fetch, FetchEnd::Met);
                 return true;
             }
             ReadPermit::Yield => {
@@ -216,7 +216,7 @@ impl Simulator {
         });
         // its end is seen with its last byte: before any reader continues
         if self.in_flight.at_mut(id).fill().permit(fetch_id) == ReadPermit::Complete {
-            self.end(id, fetch_id, fetch, FetchEnd::Whole);
+            self.end(id, fetch_id, fetch, FetchEnd::Met);
         }
     }
 
@@ -323,7 +323,7 @@ impl Simulator {
         let in_flight = self.in_flight.at_mut(id);
         in_flight.fill().end(fetch_id, how);
         in_flight.fetches.retain(|(known, _)| *known != fetch_id);
-        if how == FetchEnd::Whole {
+        if matches!(how, FetchEnd::Whole | FetchEnd::Met) {
             self.end_fetch(fetch);
         } else {
             self.stop(fetch);

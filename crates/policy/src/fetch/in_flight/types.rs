@@ -137,7 +137,7 @@ pub enum ReadPermit {
     /// [`FetchEnd::Stopped`].
     Unread,
     /// It has reached present content or another fetch, or the end of its span: end it as
-    /// [`FetchEnd::Whole`]. If more would come on its connection, that is closed.
+    /// [`FetchEnd::Met`]. If more would come on its connection, that is closed.
     Complete,
     /// Another reader can only go on if this fetch, which waits or has no reader, makes room: stop
     /// it and [`FetchEnd::Stopped`]. It begins again where it stopped when its readers have come so
@@ -148,9 +148,12 @@ pub enum ReadPermit {
 /// How a fetch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FetchEnd {
-    /// With the last byte of its span, or of the content (whose length is then known), or where it
-    /// got [`ReadPermit::Complete`]. Before that it counts as cut.
+    /// With the last byte of its span, or of the content (whose length is then known). Before that
+    /// it counts as cut.
     Whole,
+    /// Where it got [`ReadPermit::Complete`], or something beyond. If another fetch was to bring
+    /// what follows, and has been stopped since, another one is begun for the readers of that.
+    Met,
     /// The connection failed.
     Cut,
     /// The next hop has another representation now, or refuses.

@@ -288,6 +288,13 @@ impl InFlightResponse {
         self.lock().fill.remaining(fetch)
     }
 
+    /// Whether the next bytes of `fetch`, so many, are the last of the content.
+    pub(crate) fn is_last(&self, fetch: FetchId, bytes: u64) -> bool {
+        let fill = &self.lock().fill;
+        let end = fill.front(fetch).saturating_add(bytes);
+        fill.complete_length() == Some(end)
+    }
+
     /// Content that `fetch` received. If there is no room to store it, it stays for its present
     /// readers only, and no new reader may join. Returns the bytes that were taken: none beyond
     /// those that the fetch is for, whatever its framing has (RFC 9110 §14.4: `Content-Range` says
