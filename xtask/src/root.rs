@@ -17,8 +17,8 @@ pub fn target() -> PathBuf {
 }
 
 /// The `cargo` that started this program, so that all that it builds uses the same toolchain. It
-/// builds from the beginning where it has to: that takes half the room on the disk, and what is made
-/// does not depend on what was built before, so that instructions can be counted.
+/// does not build incrementally: that takes twice the room on the disk, and what is made would
+/// depend on what was built before, where instructions are counted.
 #[must_use]
 pub fn cargo() -> std::process::Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

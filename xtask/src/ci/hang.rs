@@ -1,7 +1,7 @@
 //! Tests that do not end.
 //!
-//! Such a test would hold the whole run until whoever started it loses patience, and the run would
-//! say nothing of it. So the tests of a program are ended when none of them has ended for
+//! Such a test would hold the whole run until that is ended from outside, and the run would say
+//! nothing of it. So the tests of a program are ended when none of them has ended for
 //! [`QUIET_MAX`], and those that were still running have failed.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -226,8 +226,8 @@ impl Fetch {
         self.adjust();
         let worker = Rc::clone(&self.worker);
         let mut scratch = worker.scratch();
-        // a read that fills its buffer has the reactor think that there is more, and ask the kernel.
-        // Not where another fetch begins: if that has brought nothing, this one may go on there
+        // a read that fills its buffer has the reactor think that there is more, and ask the
+        // kernel. Not where another fetch begins: if that has brought nothing, this one may go on
         let is_last = self.in_flight.is_last(self.id, most);
         let most = most.saturating_add(u64::from(is_last));
         let most = usize::try_from(most).map_or(scratch.len(), |most| most.min(scratch.len()));

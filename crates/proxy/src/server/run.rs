@@ -343,8 +343,8 @@ fn open_network(config: &Config, workers: usize, clock: Clock) -> Result<Network
     .map_err(cannot("start the resolver"))
 }
 
-/// The store, in front of `disk`. If `moves_content`, it has large content sent without a copy where
-/// the system can.
+/// The store, in front of `disk`. If `moves_content`, it has large content sent without a copy,
+/// where the system can.
 pub(super) fn open_store(
     config: &Config,
     disk: Option<Arc<Disk>>,

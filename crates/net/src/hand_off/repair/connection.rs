@@ -19,8 +19,8 @@ pub fn check_permitted() -> io::Result<()> {
     set_number(socket.as_fd(), SocketOption::TCP_REPAIR, 1)
 }
 
-/// Whether a socket is under repair: closing it tells the client nothing, and nothing that it has is
-/// sent any more.
+/// Whether a socket is under repair: closing it tells the client nothing, and nothing that it has
+/// is sent any more.
 pub fn is_under_repair(socket: &impl AsFd) -> bool {
     number(socket.as_fd(), SocketOption::TCP_REPAIR).is_ok_and(|it| it > 0)
 }

@@ -20,8 +20,8 @@ const WARM_UP: u32 = 5;
 /// Followers of each fetch, of which the second count has more.
 const FOLLOWERS: [usize; 2] = [1, 3];
 
-/// Requests a second that are begun under TLS, at most: weir waits by then, each time, also where the
-/// machine is busy.
+/// Requests a second that are begun under TLS, at most: weir waits by then, each time, also where
+/// the machine is busy.
 const TLS_RATE: &str = "30/s";
 
 /// How long weir is watched while it has nothing to do.
