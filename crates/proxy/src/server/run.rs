@@ -23,6 +23,7 @@ use crate::server::control::certificates::open_storage;
 use crate::server::disk_tier::{self, DiskTier};
 use crate::server::history_place;
 use crate::server::secret_file::SecretFile;
+use crate::server::signals::check_descriptors;
 use crate::settings::hooks::Hooks;
 use crate::settings::login::Login;
 use crate::settings::logins::{FILE_BYTES_MAX, Logins, Tokens, Users};
@@ -333,6 +334,7 @@ fn no_admin(config: &Config, cause: io::Error) -> StartError {
 }
 
 fn open_network(config: &Config, workers: usize, clock: Clock) -> Result<Network, StartError> {
+    check_descriptors().map_err(cannot("start the resolver"))?;
     Network::new(NetworkSettings {
         workers,
         clock,

@@ -10,8 +10,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use weir_net::workers::Stage;
 
-/// Pairs of descriptors that are free before the runtime is made, which takes five: it panics if
-/// there are none for its pair of sockets.
+/// Pairs of descriptors that are free before a runtime is made, which takes five: the first one of a
+/// process panics if there are none for its pair of sockets.
 const FREE_PAIRS: usize = 3;
 
 /// How the proxy ended.
@@ -21,6 +21,12 @@ pub enum Stopped {
     Drained,
     /// The limit passed, or a second signal came: the rest was cut.
     Cut,
+}
+
+/// Whether there are descriptors for a runtime.
+pub(super) fn check_descriptors() -> io::Result<()> {
+    let free: io::Result<Vec<_>> = (0..FREE_PAIRS).map(|_| UnixStream::pair()).collect();
+    free.map(drop)
 }
 
 /// Serves until `SIGTERM` or `SIGINT`, then drains; `SIGHUP` reloads. `ready` is called once
@@ -35,8 +41,7 @@ pub fn run_until_signalled(
     ready: &dyn Fn(&Proxy),
     tell: &dyn Fn(&str),
 ) -> io::Result<Stopped> {
-    let free: io::Result<Vec<_>> = (0..FREE_PAIRS).map(|_| UnixStream::pair()).collect();
-    drop(free?);
+    check_descriptors()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
