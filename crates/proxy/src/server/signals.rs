@@ -10,8 +10,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use weir_net::workers::Stage;
 
-/// Pairs of descriptors that are free before a runtime is made, which takes five: the first one of a
-/// process panics if there are none for its pair of sockets.
+/// Pairs of descriptors that are free before a runtime is made, which takes five: the first one of
+/// a process panics if there are none for its pair of sockets.
 const FREE_PAIRS: usize = 3;
 
 /// How the proxy ended.
