@@ -16,9 +16,12 @@ use weir_net::flow::{SendQueue, tcp_info};
 use weir_net::hand_off::repair::is_under_repair;
 use weir_store::HeldContent;
 
-/// So much content is held for the connections of a worker; then content is copied. As many
-/// descriptors are kept of closed connections, at most.
+/// So much content is held for the connections of a worker; then content is copied.
 const HELD_MAX: usize = 1024;
+
+/// Of so much content the sockets are kept when their connections are closed, so that a worker has
+/// as many descriptors more at most: clients that stop reading must not take those of others.
+const KEPT_MAX: usize = 64;
 
 /// So much is held for one connection.
 const HELD_PER_CONNECTION_MAX: usize = 4;
@@ -45,10 +48,22 @@ enum Queue {
     Open(SendQueue),
     /// The connection was closed, and the content is held for so many seconds at most.
     Closed {
-        /// `None`: there was no descriptor left to keep it.
+        /// `None`: no more descriptors may be kept, or there are none.
         socket: Option<Rc<OwnedFd>>,
         left_s: u32,
     },
+}
+
+impl Queue {
+    const fn keeps_socket(&self) -> bool {
+        matches!(
+            self,
+            Self::Closed {
+                socket: Some(_),
+                ..
+            }
+        )
+    }
 }
 
 impl<C> Default for ContentInQueues<C> {
@@ -117,7 +132,10 @@ impl<C> ContentInQueues<C> {
         let given_up_after = Duration::from_secs(u64::from(CLOSED_TIME_S));
         // if it cannot be set, the kernel gives up later
         let _ = option.set_tcp_user_timeout(Some(given_up_after));
-        let kept = socket.as_fd().try_clone_to_owned().ok().map(Rc::new);
+        let kept = match all.iter().filter(|it| it.queue.keeps_socket()).count() {
+            0..KEPT_MAX => socket.as_fd().try_clone_to_owned().ok().map(Rc::new),
+            _ => None,
+        };
         // the end is sent behind the content, as if the socket were closed
         let _ = option.shutdown(Shutdown::Write);
         let of_connection = all.iter_mut().filter(|it| it.connection == connection);
@@ -228,6 +246,20 @@ mod tests {
         assert_eq!(Rc::strong_count(&content), 2);
         all.forget_sent();
         assert_eq!(Rc::strong_count(&content), 1);
+    }
+
+    #[test]
+    fn sockets_of_no_more_closed_connections_are_kept_than_the_limit_says() {
+        let (_client, mut socket) = connection();
+        let all = ContentInQueues::default();
+        fill(&mut socket);
+        for number in 0..KEPT_MAX as u64 + 3 {
+            all.add(number, SendQueue::of(&socket), ());
+            all.close(number, &socket);
+        }
+        let all = all.0.borrow();
+        let kept = all.iter().filter(|it| it.queue.keeps_socket()).count();
+        assert_eq!((all.len(), kept), (KEPT_MAX + 3, KEPT_MAX));
     }
 
     #[test]
