@@ -162,6 +162,41 @@ fn large_response_is_readable_during_its_write_and_sendable_from_its_file() {
     assert_eq!(disk.check().unwrap().bytes, whole.len() as u64);
 }
 
+/// `sendfile` costs half as much again, or three times as much, for what begins within a page.
+#[test]
+fn content_of_more_than_15_pages_begins_at_a_page_of_its_file() {
+    const PAGE: u64 = 4096;
+    let directory = tempfile::tempdir().unwrap();
+    let disk = open(directory.path());
+    let lens = [61_441, 100_000, 300_001, 500_000];
+    for (key, len) in (0..).zip(lens) {
+        append(&disk, key, len);
+    }
+    let whole = content(9, 1_300_000);
+    let ticket = disk.ticket();
+    let mut writer = disk.begin(digest(9), ticket, None).unwrap();
+    for (block, from) in whole.chunks(64 * 1024).zip((0..).step_by(64 * 1024)) {
+        writer.push(from, block.into()).unwrap();
+    }
+    let committed = writer.commit(b"head".to_vec(), &[]).unwrap();
+    until("the record", || committed.extents().is_some());
+    let short = (0..lens.len() as u64).flat_map(|key| {
+        until("a record", || disk.find(digest(key)).is_some());
+        load(&disk, key).unwrap().extents
+    });
+    let extents: Vec<_> = short.chain(load(&disk, 9).unwrap().extents).collect();
+    assert!(extents.len() > lens.len() + 1, "{} extents", extents.len());
+    for extent in extents {
+        // verified by this, so that it may be sent as it is
+        block_on(extent.read(extent.from)).unwrap();
+        let piece = extent.sendable(extent.from, PAGE).expect("resident");
+        let len = extent.to() - extent.from;
+        assert_eq!(piece.offset % PAGE, 0, "content of {len} bytes");
+    }
+    let stored = 1_300_000 + lens.iter().sum::<usize>() as u64;
+    assert_eq!(disk.check().unwrap().bytes, stored);
+}
+
 /// The kernel holds pages, not copies, until the client has acknowledged them.
 #[test]
 fn bytes_sent_by_sendfile_are_unchanged_after_their_segment_is_evicted() {

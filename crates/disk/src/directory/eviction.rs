@@ -12,8 +12,8 @@ use crate::directory::writer::Writer;
 use crate::directory::writer::batch::Effect;
 use crate::files::read_bytes;
 use crate::format::{
-    ExtentHeader, ExtentRef, Kind, NewExtent, encode_embedded, encode_extent_header, encode_listed,
-    extent_bytes, listed_bytes, verify_extent, verify_record,
+    ExtentHeader, ExtentRef, Kind, NewExtent, embedded_content, encode_embedded,
+    encode_extent_header, encode_listed, extent_bytes, listed_bytes, verify_extent, verify_record,
 };
 use crate::index::Place;
 use std::collections::HashSet;
@@ -134,7 +134,9 @@ impl Writer {
         let body = references
             .first()
             .map_or(crate::format::BodyId(0), |it| it.body);
-        let (seal, to) = self.place()?;
+        let lens: Vec<u32> = references.iter().map(|reference| reference.len).collect();
+        let content = embedded_content(header.meta_bytes, &lens);
+        let (seal, to) = self.place_content(content, bytes)?;
         let made = encode_embedded(seal, to, &new, body, &extents).ok()?;
         *left -= bytes;
         let (content_bytes, effect) = (header.content_bytes, Effect::Carried { from: place });
@@ -194,7 +196,8 @@ impl Writer {
         let header = verify_extent(&whole, victim.seal, from).ok()?;
         header.check_reference(found.header.key, reference).ok()?;
         let content = content_of(&whole, &header)?;
-        let (seal, to) = self.place()?;
+        let place = (header.header_bytes(), header.len);
+        let (seal, to) = self.place_content(place, bytes + reserved)?;
         let owner = (found.header.key, reference.body);
         let made = encode_extent_header(seal, to, owner, reference.from, &[content]).ok()?;
         let carried = ExtentRef {

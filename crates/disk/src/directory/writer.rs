@@ -4,6 +4,7 @@
 //! nothing is locked while the device works.
 
 pub(super) mod batch;
+mod placement;
 pub(super) mod plan;
 
 use crate::directory::Directory;

@@ -38,7 +38,7 @@ pub use journal::{
 };
 pub use record::{
     EXTENT_REF_BYTES, ExtentRef, Kind, NewExtent, NewRecord, RECORD_HEADER_BYTES, RecordHeader,
-    embedded_bytes, encode_embedded, encode_listed, listed_bytes,
+    embedded_bytes, embedded_content, encode_embedded, encode_listed, listed_bytes,
 };
 pub use seal::{Seal, StoreId, Volume};
 pub use segment::{SegmentHeader, segment_file_name, segment_number};

@@ -5,7 +5,7 @@ use super::reader::{Reader, SUM_BYTES};
 use super::writer::Writer;
 use super::{
     ALIGN_BYTES, BodyId, EXTENTS_MAX, FormatError, FormatErrorKind, Item, META_BYTES_MAX,
-    SEGMENT_BYTES_MAX, Seal, aligned, encode_extent_header, extent_bytes,
+    SEGMENT_BYTES_MAX, Seal, aligned, encode_extent_header, extent_bytes, extent_header_bytes,
 };
 use weir_policy::Digest;
 
@@ -283,6 +283,15 @@ pub fn encode_listed(
 pub fn embedded_bytes(meta_bytes: u32, extents: &[u32]) -> u64 {
     let extents_bytes: u64 = extents.iter().map(|len| extent_bytes(*len)).sum();
     head_bytes(count(extents.len()), meta_bytes) + extents_bytes
+}
+
+/// Where the content of the first of these extents begins in a record that has them inside, and
+/// its bytes.
+#[must_use]
+pub fn embedded_content(meta_bytes: u32, extents: &[u32]) -> (u64, u32) {
+    let first = extents.first().copied().unwrap_or_default();
+    let head_bytes = head_bytes(count(extents.len()), meta_bytes);
+    (head_bytes + extent_header_bytes(first), first)
 }
 
 /// Bytes of a record whose extents lie elsewhere.

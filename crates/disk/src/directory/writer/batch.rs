@@ -5,14 +5,14 @@ use crate::Refused;
 use crate::directory::Directory;
 use crate::directory::segment::OuterExtent;
 use crate::extent::{Extent, ExtentSource};
-use crate::format::{ALIGN_BYTES, CHUNK_BYTES, ExtentHeader, ExtentRef, TableEntry};
+use crate::format::{CHUNK_BYTES, ExtentHeader, ExtentRef, PAGE_BYTES, TableEntry};
 use crate::index::Place;
 use crate::record_writer::Progress;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use weir_policy::Digest;
 
-static PADDING: [u8; ALIGN_BYTES] = [0; ALIGN_BYTES];
+static PADDING: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 
 /// Bytes of an item.
 pub(crate) enum Piece {
@@ -82,8 +82,13 @@ impl Batch {
         self.newest.get(&key).copied()
     }
 
-    pub(crate) fn add(&mut self, pieces: Vec<Piece>, entry: TableEntry, effect: Effect) {
-        self.bytes += u64::from(entry.bytes);
+    /// Adds an item behind `gap` bytes of zeros, less than a page.
+    pub(crate) fn add(&mut self, gap: u64, pieces: Vec<Piece>, entry: TableEntry, effect: Effect) {
+        let padding = usize::try_from(gap).map_or(PAGE_BYTES, |gap| gap.min(PAGE_BYTES));
+        self.bytes += gap + u64::from(entry.bytes);
+        if padding > 0 {
+            self.pieces.push(Piece::Padding(padding));
+        }
         if entry.kind.is_some() {
             self.newest.insert(entry.key, entry.generation);
         }

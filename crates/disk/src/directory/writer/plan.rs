@@ -9,8 +9,8 @@ use crate::directory::reads::reader::{self, ReadMode};
 use crate::extent::Extent;
 use crate::format::{
     ALIGN_BYTES, BodyId, EXTENT_BYTES_MAX, ExtentHeader, ExtentRef, Kind, NewExtent, NewRecord,
-    TableEntry, embedded_bytes, encode_embedded, encode_extent_header, encode_listed, extent_bytes,
-    listed_bytes,
+    TableEntry, embedded_bytes, embedded_content, encode_embedded, encode_extent_header,
+    encode_listed, extent_bytes, extent_header_bytes, listed_bytes,
 };
 use crate::record::BodyBlock;
 use std::sync::Arc;
@@ -50,7 +50,8 @@ impl Writer {
             .collect();
         let new = self.new_record(job.key, generation, &job.meta);
         let body = BodyId(self.directory.tickets.next());
-        let made = self.place().and_then(|(seal, at)| {
+        let made = self.place_content(embedded_content(meta_bytes, &lens), bytes);
+        let made = made.and_then(|(seal, at)| {
             Some((at, encode_embedded(seal, at, &new, body, &extents).ok()?))
         });
         let Some((at, made)) = made else {
@@ -82,7 +83,8 @@ impl Writer {
             ..
         } = job;
         let blocks: Vec<&[u8]> = job.blocks.iter().map(|block| &**block).collect();
-        let made = self.place().and_then(|(seal, at)| {
+        let place = self.place_content((extent_header_bytes(len), len), extent_bytes(len));
+        let made = place.and_then(|(seal, at)| {
             let header = encode_extent_header(seal, at, (key, body), from, &blocks).ok()?;
             let known = ExtentHeader::decode(&header, seal, at).ok();
             Some((seal.number(), at, header, known))
@@ -219,7 +221,7 @@ impl Writer {
             content_bytes: u32::try_from(content_bytes).unwrap_or(u32::MAX),
             kind: Some(kind),
         };
-        self.batch.add(vec![Piece::Made(made)], entry, effect);
+        self.add(vec![Piece::Made(made)], entry, effect);
     }
 
     /// Adds an extent to the batch: header, content and padding.
@@ -244,13 +246,14 @@ impl Writer {
         let mut pieces = vec![Piece::Made(header)];
         pieces.extend(blocks.into_iter().map(Piece::Content));
         pieces.push(Piece::Padding(padding));
-        self.batch.add(pieces, entry, effect);
+        self.add(pieces, entry, effect);
     }
 
-    /// Where the next item goes.
-    pub(in crate::directory) fn place(&self) -> Option<(crate::format::Seal, u64)> {
-        let active = self.active.as_ref()?;
-        Some((active.segment.seal, active.end + self.batch.bytes()))
+    /// Adds an item where its entry says, and zeros between it and the one before.
+    fn add(&mut self, pieces: Vec<Piece>, entry: TableEntry, effect: Effect) {
+        let end = self.place().map_or(0, |(_, end)| end);
+        let gap = u64::from(entry.at).saturating_sub(end);
+        self.batch.add(gap, pieces, entry, effect);
     }
 
     /// Whether a record may not be stored: purged meanwhile, or there is a newer one.
