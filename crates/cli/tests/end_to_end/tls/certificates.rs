@@ -164,3 +164,21 @@ fn request_for_a_host_that_the_certificate_is_not_for_gets_421() {
     assert_eq!(target("http://a.test/cached"), 421);
     assert_eq!(target("https://c.test/cached"), 421);
 }
+
+#[test]
+fn head_that_came_before_gets_421_on_a_connection_for_another_host() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = Issued::new(folder.path(), "c", &["c.test"], KeyKind::Ecdsa);
+    let gateway = Gateway::with_certificates(LOCATIONS, &[&other]);
+    let to = format!("::{}", gateway.weir.address());
+    // the same bytes, on a connection for the host of the URL
+    let ask = |url: &str| {
+        let options = ["-k", "--http1.1", "--connect-to", &to, "-H", "Host: c.test"];
+        Curl::direct().args(options).fetch(url).reply().status()
+    };
+    // more than once for each worker: then it is known
+    for _ in 0..20 {
+        assert_eq!(ask("https://c.test/cached"), 200);
+        assert_eq!(ask("https://a.test/cached"), 421);
+    }
+}
