@@ -3,11 +3,13 @@
 //! A socket is sent such content without a copy, and has its pages until the client has
 //! acknowledged them. As long as it has, the content is held: so it is in the account of the store,
 //! and its memory is not believed to be free. When the connection is closed before that, its socket
-//! is kept beside the content, so that its queue can still be asked, for a time in which the kernel
-//! gives up a client that takes nothing (`TCP_USER_TIMEOUT`). What a client that goes on takes
+//! is kept beside the content (for a number of connections, [`CLOSED_SOCKETS_MAX`]), so that its
+//! queue can still be asked, for a time in which the kernel gives up a client that takes nothing
+//! (`TCP_USER_TIMEOUT`). What a client that goes on takes
 //! longer for is the kernel's from then on, as what is copied there would be.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
@@ -19,9 +21,10 @@ use weir_store::HeldContent;
 /// So much content is held for the connections of a worker; then content is copied.
 const HELD_MAX: usize = 1024;
 
-/// Of so much content the sockets are kept when their connections are closed, so that a worker has
-/// as many descriptors more at most: clients that stop reading must not take those of others.
-const KEPT_MAX: usize = 64;
+/// Sockets of closed connections that a worker keeps beside their content: clients that stop
+/// reading must not take the descriptors of others. Content of further ones is held for
+/// [`CLOSED_TIME_S`].
+pub(crate) const CLOSED_SOCKETS_MAX: usize = 64;
 
 /// So much is held for one connection.
 const HELD_PER_CONNECTION_MAX: usize = 4;
@@ -132,12 +135,12 @@ impl<C> ContentInQueues<C> {
         let given_up_after = Duration::from_secs(u64::from(CLOSED_TIME_S));
         // if it cannot be set, the kernel gives up later
         let _ = option.set_tcp_user_timeout(Some(given_up_after));
-        let kept = match all.iter().filter(|it| it.queue.keeps_socket()).count() {
-            0..KEPT_MAX => socket.as_fd().try_clone_to_owned().ok().map(Rc::new),
-            _ => None,
-        };
-        // the end is sent behind the content, as if the socket were closed
-        let _ = option.shutdown(Shutdown::Write);
+        let kept = (closed_sockets(&all) < CLOSED_SOCKETS_MAX)
+            .then(|| socket.as_fd().try_clone_to_owned().ok().map(Rc::new))
+            .flatten();
+        // as if the socket were closed: the end is sent behind the content, and a client that sends
+        // more is reset (RFC 9293 §3.10.7.4; `tcp_rcv_state_process` of Linux)
+        let _ = option.shutdown(Shutdown::Both);
         let of_connection = all.iter_mut().filter(|it| it.connection == connection);
         of_connection.for_each(|it| {
             it.queue = Queue::Closed {
@@ -146,6 +149,12 @@ impl<C> ContentInQueues<C> {
             };
         });
     }
+}
+
+/// Sockets of closed connections that are kept; each may have several pieces of content.
+fn closed_sockets<C>(all: &[InQueue<C>]) -> usize {
+    let kept = all.iter().filter(|it| it.queue.keeps_socket());
+    kept.map(|it| it.connection).collect::<BTreeSet<_>>().len()
 }
 
 /// Whether a socket has anything that its client has not acknowledged. What was reset has nothing,
@@ -157,6 +166,7 @@ fn has_content(socket: &impl AsFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::ErrorKind::WouldBlock;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
     use std::time::Instant;
@@ -253,13 +263,35 @@ mod tests {
         let (_client, mut socket) = connection();
         let all = ContentInQueues::default();
         fill(&mut socket);
-        for number in 0..KEPT_MAX as u64 + 3 {
-            all.add(number, SendQueue::of(&socket), ());
+        for number in 0..CLOSED_SOCKETS_MAX as u64 + 3 {
+            for _ in 0..HELD_PER_CONNECTION_MAX {
+                all.add(number, SendQueue::of(&socket), ());
+            }
             all.close(number, &socket);
         }
         let all = all.0.borrow();
-        let kept = all.iter().filter(|it| it.queue.keeps_socket()).count();
-        assert_eq!((all.len(), kept), (KEPT_MAX + 3, KEPT_MAX));
+        let held = (CLOSED_SOCKETS_MAX + 3) * HELD_PER_CONNECTION_MAX;
+        assert_eq!(
+            (all.len(), closed_sockets(&all)),
+            (held, CLOSED_SOCKETS_MAX)
+        );
+    }
+
+    #[test]
+    fn closed_connection_takes_nothing_more_of_its_client() {
+        let (mut client, mut socket) = connection();
+        let all = ContentInQueues::default();
+        fill(&mut socket);
+        all.add(1, SendQueue::of(&socket), ());
+        all.close(1, &socket);
+        drop(socket);
+        client.set_nonblocking(true).unwrap();
+        let until = Instant::now() + Duration::from_secs(20);
+        // it is reset, as by a socket that is closed
+        while !matches!(client.write(&[1; 4096]), Err(error) if error.kind() != WouldBlock) {
+            assert!(Instant::now() < until, "what is sent is taken");
+            std::thread::yield_now();
+        }
     }
 
     #[test]
