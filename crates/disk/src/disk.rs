@@ -3,6 +3,8 @@
 pub(crate) mod inspection;
 mod opening;
 
+pub use self::opening::open_files_max;
+
 use crate::directory::Directory;
 use crate::directory::queue::{JOB_BYTES, Job, PurgeJob, RecordJob};
 use crate::directory::reads::check;

@@ -36,7 +36,7 @@ pub use config::{
 };
 pub use directory::scrub::Pace;
 pub use disk::inspection::{DirectoryInUse, SegmentContents, SegmentInUse};
-pub use disk::{Disk, NoticeHandler};
+pub use disk::{Disk, NoticeHandler, open_files_max};
 pub use extent::{Extent, SendPiece};
 pub use failure::{CheckError, OpenError, PurgeError, ReadError, Refused};
 pub use notice::{NOTICE_INTERVAL_MS, Notice};

@@ -18,7 +18,7 @@ use crate::format::{
     SEGMENT_BYTES_MAX, Superblock,
 };
 use crate::lock::lock;
-use crate::{DirectoryConfig, DiskConfig, Notice, OpenError};
+use crate::{DirectoryConfig, DiskConfig, Notice, OpenError, SEGMENT_BYTES_DEFAULT, SEGMENTS_MIN};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -127,6 +127,20 @@ fn assemble(
         locks: Mutex::new(locks),
     };
     Ok((Arc::new(disk), stepped))
+}
+
+/// Files of a directory that are no segments: lock, both copies of the journal, superblock, and
+/// what is written beside them to replace them; the rings of its reads.
+const DIRECTORY_FILES: u64 = 16;
+
+/// Files that a directory of so many bytes may have open, once it is full of segments of the
+/// default size: each is open twice once it was read past the page cache.
+#[must_use]
+pub fn open_files_max(directory_bytes: u64) -> u64 {
+    let smallest = directory_bytes / (SEGMENTS_MAX as u64 / 2);
+    let part = directory_bytes / SEGMENTS_MIN;
+    let segment_bytes = SEGMENT_BYTES_DEFAULT.min(part).max(smallest).max(1);
+    2 * directory_bytes.div_ceil(segment_bytes) + DIRECTORY_FILES
 }
 
 /// Segments large enough that there are not too many files, and small enough that an eviction

@@ -15,10 +15,10 @@ use crate::config::{self, AdminAddress, Config, ListenerKind, Mode};
 use crate::host::operator;
 use crate::modules::loaded::LoadedModules;
 use crate::modules::report::ModuleReport;
+use crate::server::descriptors::clients_max;
 use crate::server::purge_log::FollowedLog;
 use crate::server::run::{
-    Describe, Reload, StartError, clients_max, read_client_logins, read_cluster_secret,
-    read_logins, read_token,
+    Describe, Reload, StartError, read_client_logins, read_cluster_secret, read_logins, read_token,
 };
 use crate::server::until_restart;
 use crate::settings::hierarchy::ParentReport;

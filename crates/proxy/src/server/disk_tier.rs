@@ -15,7 +15,7 @@ use weir_store::MemoryStore;
 
 /// The size of the store if the configuration does not set it: enough for days of one person's
 /// browsing, and not so much that it is noticed.
-const DEFAULT_BYTES_MAX: u64 = 10 << 30;
+pub(crate) const DEFAULT_BYTES_MAX: u64 = 10 << 30;
 
 /// And at most one part in so many of what is free.
 const DEFAULT_SHARE: u64 = 10;

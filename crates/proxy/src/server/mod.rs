@@ -2,6 +2,7 @@
 
 pub(crate) mod advice;
 pub(crate) mod control;
+pub(crate) mod descriptors;
 pub(crate) mod disk_tier;
 #[cfg(test)]
 mod fast_path_tests;

@@ -20,6 +20,7 @@ use crate::modules::loaded::{LoadedModules, ModuleKinds};
 use crate::server::advice;
 use crate::server::control::Control;
 use crate::server::control::certificates::open_storage;
+use crate::server::descriptors::clients_max;
 use crate::server::disk_tier::{self, DiskTier};
 use crate::server::history_place;
 use crate::server::secret_file::SecretFile;
@@ -578,27 +579,6 @@ pub(crate) fn worker_count(config: &Config) -> usize {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         workers => usize::from(workers),
     }
-}
-
-/// Descriptors that a worker has for itself: reactor, waker, listeners, pipes that wait for their
-/// next use.
-const WORKER_DESCRIPTORS: u64 = 8;
-
-/// Descriptors for everything that is neither a worker nor serves clients: the admin interface and
-/// its 32 connections, the resolver, the log, signals, standard streams.
-const HOUSE_DESCRIPTORS: u64 = 48;
-
-/// Clients at once: as configured, or half of the descriptors that the process does not need
-/// itself: the other half is for next hops.
-pub(crate) fn clients_max(config: &Config) -> usize {
-    if config.limits.clients_max > 0 {
-        return config.limits.clients_max as usize;
-    }
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let descriptors = limit.current.unwrap_or(1 << 20);
-    let own = HOUSE_DESCRIPTORS + WORKER_DESCRIPTORS * worker_count(config) as u64;
-    usize::try_from(descriptors.saturating_sub(own) / 2)
-        .map_or(1 << 20, |half| half.clamp(16, 1 << 20))
 }
 
 /// What may be idle in all workers together.
