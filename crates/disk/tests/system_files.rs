@@ -168,7 +168,7 @@ fn content_of_more_than_15_pages_begins_at_a_page_of_its_file() {
     const PAGE: u64 = 4096;
     let directory = tempfile::tempdir().unwrap();
     let disk = open(directory.path());
-    let lens = [61_441, 100_000, 300_001, 500_000];
+    let lens = [61_440, 61_441, 100_000, 300_001, 500_000];
     for (key, len) in (0..).zip(lens) {
         append(&disk, key, len);
     }
@@ -189,9 +189,13 @@ fn content_of_more_than_15_pages_begins_at_a_page_of_its_file() {
     for extent in extents {
         // verified by this, so that it may be sent as it is
         block_on(extent.read(extent.from)).unwrap();
-        let piece = extent.sendable(extent.from, PAGE).expect("resident");
-        let len = extent.to() - extent.from;
-        assert_eq!(piece.offset % PAGE, 0, "content of {len} bytes");
+        let Some(piece) = extent.sendable(extent.from, PAGE) else {
+            // a file system that does not say what is in the page cache
+            return;
+        };
+        let (len, within_page) = (extent.to() - extent.from, piece.offset % PAGE);
+        // shorter content lies where the item before it ends
+        assert_eq!(within_page == 0, len > 61_440, "{len} bytes: {within_page}");
     }
     let stored = 1_300_000 + lens.iter().sum::<usize>() as u64;
     assert_eq!(disk.check().unwrap().bytes, stored);

@@ -84,8 +84,9 @@ impl Batch {
 
     /// Adds an item behind `gap` bytes of zeros, less than a page.
     pub(crate) fn add(&mut self, gap: u64, pieces: Vec<Piece>, entry: TableEntry, effect: Effect) {
+        debug_assert!(gap < PAGE_BYTES as u64, "{gap} bytes");
         let padding = usize::try_from(gap).map_or(PAGE_BYTES, |gap| gap.min(PAGE_BYTES));
-        self.bytes += gap + u64::from(entry.bytes);
+        self.bytes += padding as u64 + u64::from(entry.bytes);
         if padding > 0 {
             self.pieces.push(Piece::Padding(padding));
         }

@@ -9,7 +9,8 @@ use crate::format::{PAGE_BYTES, Seal};
 /// 16 wherever it begins.
 const UNALIGNED_BYTES_MAX: u64 = 15 * PAGE_BYTES as u64;
 
-/// In segments of less than 240 KiB so does what takes more than this part of one, as 1 / n.
+/// In segments of less than 240 KiB so does content of more than a quarter of one: they have room
+/// for no content of 15 pages and more beside other, and tests have segments of 32 KiB.
 const SEGMENT_PART: u64 = 4;
 
 impl Writer {
