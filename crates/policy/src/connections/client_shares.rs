@@ -110,8 +110,7 @@ impl ClientShares {
     /// A request that was held back and is under way now, with its client; to be called until there
     /// is none.
     pub fn release(&mut self) -> Option<(ClientNetwork, HeldBackRequest)> {
-        // most often none waits; and a client that waits has a request under way most often, so
-        // that with one connection left none may have another
+        // most often none waits
         if self.waiting == 0 {
             return None;
         }

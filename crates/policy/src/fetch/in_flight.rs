@@ -13,9 +13,8 @@
 //!   another fetch; if that one ends early, the first continues beyond.
 //! * **A gap is fetched when a reader needs it**: when its place is within the read-ahead of the
 //!   gap, and no fetch is about to come there by itself ([`NEAR_BYTES`]). Of
-//!   [`InFlightRules::fetches_max`] fetches half are for readers that can do nothing else; if
-//!   all run,
-//!   one that waits for a slow reader, or has no reader, gives way ([`ReadPermit::Yield`]).
+//!   [`InFlightRules::fetches_max`] fetches half are for readers that can do nothing else; if all
+//!   run, one that waits for a slow reader, or has no reader, gives way ([`ReadPermit::Yield`]).
 //! * **A cut is honest.** A fetch that is cut, or finds another representation, closes the
 //!   response: what is here and what other fetches bring is read, then readers are cut. So does one
 //!   that may not be shared; then each reader may still fetch for itself alone. A cut of a fetch
