@@ -11,6 +11,10 @@ use std::fmt;
 use std::path::PathBuf;
 use weir_disk::{SEGMENT_BYTES_MIN, SEGMENTS_MIN};
 
+/// The most bytes of the store if the configuration does not set its size: enough for days of one
+/// person's browsing, and not so much that it is noticed.
+pub(crate) const DISK_BYTES_DEFAULT: u64 = 10 << 30;
+
 table! {
     /// The `[disk]` table.
     pub struct Disk in "disk" {

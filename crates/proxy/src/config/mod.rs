@@ -27,6 +27,7 @@ pub use access::login::Login;
 pub use admin::{Admin, HistoryPlace, TopClients, TopQueries};
 pub use cache::{Cache, MEMORY_MIN, Pseudonym};
 
+pub(crate) use disk::DISK_BYTES_DEFAULT;
 pub use disk::{Admission, Directory, Disk, Scrub, Verify};
 pub use dns::Dns;
 pub use fetch::Fetch;

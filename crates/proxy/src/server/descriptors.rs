@@ -1,8 +1,7 @@
-//! File descriptors: what the process needs itself, and what is left for clients and next hops.
+//! Workers, and file descriptors: what the process needs itself, and what is left for clients and
+//! next hops.
 
-use crate::config::{Config, Directory};
-use crate::server::disk_tier::DEFAULT_BYTES_MAX;
-use crate::server::run::worker_count;
+use crate::config::{Config, DISK_BYTES_DEFAULT, Directory};
 use crate::worker::content_in_queues::CLOSED_SOCKETS_MAX;
 
 /// Descriptors that a worker has for itself: reactor, waker, listeners, pipes that wait for their
@@ -31,6 +30,14 @@ fn clients_within(config: &Config, descriptors: u64) -> usize {
     usize::try_from(half.clamp(*CLIENTS.start(), *CLIENTS.end())).unwrap_or(usize::MAX)
 }
 
+/// Threads that serve: as configured, or one a core.
+pub(crate) fn worker_count(config: &Config) -> usize {
+    match config.workers {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        workers => usize::from(workers),
+    }
+}
+
 /// Descriptors that the process needs itself.
 fn own(config: &Config) -> u64 {
     HOUSE_DESCRIPTORS + WORKER_DESCRIPTORS * worker_count(config) as u64 + of_disk(config)
@@ -41,9 +48,9 @@ fn of_disk(config: &Config) -> u64 {
     if !config.disk.enabled || !config.cache.enabled {
         return 0;
     }
-    let of_default = weir_disk::open_files_max(DEFAULT_BYTES_MAX);
+    let of_default = weir_disk::open_files_max(DISK_BYTES_DEFAULT);
     let of_directory = |it: &Directory| {
-        let bytes = it.size.map_or(DEFAULT_BYTES_MAX, |size| size.bytes());
+        let bytes = it.size.map_or(DISK_BYTES_DEFAULT, |size| size.bytes());
         weir_disk::open_files_max(bytes)
     };
     match &config.disk.directories[..] {

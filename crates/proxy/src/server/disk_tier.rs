@@ -1,6 +1,6 @@
 //! The disk tier as configured: its directories, its size, its counters.
 
-use crate::config::{self, Config};
+use crate::config::{self, Config, DISK_BYTES_DEFAULT};
 use crate::server::advice;
 use crate::server::run::StartError;
 use std::env;
@@ -13,11 +13,8 @@ use weir_measure::{DiskRefusal, Metric, Snapshot};
 use weir_policy::admission::Rule;
 use weir_store::MemoryStore;
 
-/// The size of the store if the configuration does not set it: enough for days of one person's
-/// browsing, and not so much that it is noticed.
-pub(crate) const DEFAULT_BYTES_MAX: u64 = 10 << 30;
-
-/// And at most one part in so many of what is free.
+/// If the configuration does not set the size of the store, it is at most one part in so many of
+/// what is free.
 const DEFAULT_SHARE: u64 = 10;
 
 /// The disk tier of a proxy, as printed at its start.
@@ -133,7 +130,7 @@ fn sized(directory: &config::Directory, files: &dyn Files) -> Result<DirectoryCo
 fn default_bytes(free: u64, own: u64) -> u64 {
     let share = free.saturating_add(own) / DEFAULT_SHARE;
     let mebibyte = 1 << 20;
-    share.min(DEFAULT_BYTES_MAX) / mebibyte * mebibyte
+    share.min(DISK_BYTES_DEFAULT) / mebibyte * mebibyte
 }
 
 /// The default directory of stored responses; `None` where nothing says where the user's cache is.

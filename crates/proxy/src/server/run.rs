@@ -20,7 +20,7 @@ use crate::modules::loaded::{LoadedModules, ModuleKinds};
 use crate::server::advice;
 use crate::server::control::Control;
 use crate::server::control::certificates::open_storage;
-use crate::server::descriptors::clients_max;
+use crate::server::descriptors::{clients_max, worker_count};
 use crate::server::disk_tier::{self, DiskTier};
 use crate::server::history_place;
 use crate::server::secret_file::SecretFile;
@@ -571,14 +571,6 @@ fn read_login_file(what: &str, path: &Path) -> Result<Vec<u8>, StartError> {
 pub(crate) fn read_login(path: &Path) -> io::Result<Login> {
     let text = read_private(path, TOKEN_LINE_BYTES_MAX).map_err(io::Error::other)?;
     Login::of_text(&text).map_err(io::Error::other)
-}
-
-/// Threads that serve: as configured, or one a core.
-pub(crate) fn worker_count(config: &Config) -> usize {
-    match config.workers {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        workers => usize::from(workers),
-    }
 }
 
 /// What may be idle in all workers together.
