@@ -10,7 +10,8 @@
 //!   reads later what is here. If the fastest disconnects, the next one counts, and the fetch waits
 //!   until that one has caught up.
 //! * **No byte is requested twice.** A fetch ends where content is present or at the front of
-//!   another fetch; if that one ends early, the first continues beyond.
+//!   another fetch; if that one ends early, the first continues beyond if it has not ended, and
+//!   another is begun otherwise.
 //! * **A gap is fetched when a reader needs it**: when its place is within the read-ahead of the
 //!   gap, and no fetch is about to come there by itself ([`NEAR_BYTES`]). Of
 //!   [`InFlightRules::fetches_max`] fetches half are for readers that can do nothing else; if all

@@ -38,7 +38,7 @@ fn each_missing_range_between_parts_is_fetched_once() {
          1 permit f0        => up-to 4k
          1 received f0 4k
          1 permit f0        => complete
-         1 end f0 whole
+         1 end f0 met
          1 step r0          => fetch f1 30k..60k
          1 read r0          => read 16k..30k, live 4k, again 10k, kept 10k
          2 received f1 30k
@@ -89,14 +89,14 @@ fn two_concurrent_fetches_meet_without_fetching_a_byte_twice() {
          0 to-come f0       => 500k
          1 received f1 500k
          1 permit f1        => complete
-         1 end f1 whole
+         1 end f1 met
          1 read r1          => read 500k..1000k, live 500k
          1 step r1          => done
          1 leave r1
          2 received f0 500k
          2 take_changed          => true
          2 permit f0        => complete
-         2 end f0 whole
+         2 end f0 met
          2 state            => 1 readers, 0 fetches, length 1000k, whole, over
          2 read r0          => read 0..1000k, live 500k, again 500k
          2 accounts         => fetched 1000k, twice 0, undelivered 0, read_ahead 500k",
@@ -161,7 +161,7 @@ fn range_is_fetched_only_up_to_its_end() {
          0 step r0          => fetch f0 10k..30k
          0 received f0 20k
          0 permit f0        => complete
-         0 end f0 whole
+         0 end f0 met
          0 read r0          => read 10k..30k, live 20k
          0 step r0          => done
          0 leave r0

@@ -323,7 +323,7 @@ impl Simulator {
         let in_flight = self.in_flight.at_mut(id);
         in_flight.fill().end(fetch_id, how);
         in_flight.fetches.retain(|(known, _)| *known != fetch_id);
-        if matches!(how, FetchEnd::Whole | FetchEnd::Met) {
+        if how == FetchEnd::Met {
             self.end_fetch(fetch);
         } else {
             self.stop(fetch);

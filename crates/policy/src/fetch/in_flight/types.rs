@@ -151,8 +151,9 @@ pub enum FetchEnd {
     /// With the last byte of its span, or of the content (whose length is then known). Before that
     /// it counts as cut.
     Whole,
-    /// Where it got [`ReadPermit::Complete`], or something beyond. If another fetch was to bring
-    /// what follows, and has been stopped since, another one is begun for the readers of that.
+    /// Where it got [`ReadPermit::Complete`], or where it received a byte beyond that. If another
+    /// fetch was to bring what follows, and has been stopped since, another one is begun for the
+    /// readers of that.
     Met,
     /// The connection failed.
     Cut,
