@@ -40,6 +40,7 @@ mod stored;
 
 pub use charge::allocated_bytes;
 pub use charged_memory::ChargedMemory;
+pub use content::file::FileFault;
 pub use content::{BLOCK_BYTES, Block, FilePart, HeldContent, PieceRef, StoredContent};
 pub use disk_lookup::{DiskLookup, DiskLookupResult, DiskVariants, Unusable};
 pub use expected_response::ExpectedResponse;

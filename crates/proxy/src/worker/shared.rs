@@ -118,6 +118,18 @@ impl Shared {
         self.network.cut().await;
     }
 
+    /// Says so if large content does not move to the file in memory any more, or does again.
+    pub(crate) fn tell_of_memory_file(&self) {
+        match self.store.take_file_news() {
+            Some(Some(fault)) => (self.say)(&format!(
+                "warning: the file in memory is not used any more: {fault}; large responses are \
+                 copied from memory for each client, which takes more CPU time"
+            )),
+            Some(None) => (self.say)("the file in memory is used again for large responses"),
+            None => {}
+        }
+    }
+
     /// Reads that wait for the disk, a part of the miss pressure of a node.
     pub(crate) fn reads_waiting(&self) -> u32 {
         let reads = self.store.disk().map_or(0, |disk| disk.reads_waiting());

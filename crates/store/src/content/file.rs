@@ -16,6 +16,7 @@ mod free_ranges;
 use self::free_ranges::FreeRanges;
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
+use std::fmt;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -37,6 +38,9 @@ pub(crate) const FREE_RANGE_BYTES: usize = 48;
 /// Says whether files in memory get huge pages, for all sizes; beside it are folders for each.
 const SHMEM_SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";
 
+const HUGE_PAGES: &str =
+    "it may have huge pages, as shmem_enabled in /sys/kernel/mm/transparent_hugepage says";
+
 /// Between two looks at whether content may be stored, and after it could not be.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -56,8 +60,29 @@ struct Use {
     is_possible: bool,
     /// When that is looked at again.
     until: Instant,
+    fault: Option<FileFault>,
+    /// What [`MemoryFile::take_news`] has said last.
+    told: Option<FileFault>,
+}
+
+/// Why no content moves to the file any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFault {
+    /// The system may give it huge pages now; when it does not any more, content moves again.
+    HugePages,
     /// A hole could not be made: what sockets have might be written to.
-    has_failed: bool,
+    NoHole,
+}
+
+impl fmt::Display for FileFault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::HugePages => HUGE_PAGES,
+            Self::NoHole => {
+                "the system does not take pages out of it; it is not used again before a restart"
+            }
+        })
+    }
 }
 
 /// Bytes of a [`MemoryFile`] that do not change. When this is dropped they are a hole.
@@ -95,10 +120,7 @@ impl MemoryFile {
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&file, seals)?;
         if !has_small_pages(Path::new(SHMEM_SETTINGS)) {
-            return Err(io::Error::new(
-                ErrorKind::Unsupported,
-                "it may have huge pages, as shmem_enabled in /sys/kernel/mm/transparent_hugepage says",
-            ));
+            return Err(io::Error::new(ErrorKind::Unsupported, HUGE_PAGES));
         }
         try_hole(file.as_fd(), page_bytes)?;
         let mapping = Mapping::of(file.as_fd(), len)?;
@@ -106,7 +128,8 @@ impl MemoryFile {
         let use_of_it = Mutex::new(Use {
             is_possible: true,
             until: Instant::now() + LOOK,
-            has_failed: false,
+            fault: None,
+            told: None,
         });
         Ok(Self {
             file,
@@ -123,9 +146,17 @@ impl MemoryFile {
         let now = Instant::now();
         if now >= use_of_it.until {
             use_of_it.until = now + LOOK;
-            use_of_it.is_possible = has_small_pages(Path::new(SHMEM_SETTINGS));
+            use_of_it.look(has_small_pages(Path::new(SHMEM_SETTINGS)));
         }
-        use_of_it.is_possible && !use_of_it.has_failed
+        use_of_it.is_possible && use_of_it.fault.is_none()
+    }
+
+    /// Why no content is stored any more, or `None` inside if it is again: once for each change.
+    pub(crate) fn take_news(&self) -> Option<Option<FileFault>> {
+        let mut use_of_it = self.use_of_it();
+        let is_new = use_of_it.told != use_of_it.fault;
+        use_of_it.told = use_of_it.fault;
+        is_new.then_some(use_of_it.fault)
     }
 
     fn use_of_it(&self) -> MutexGuard<'_, Use> {
@@ -194,6 +225,16 @@ impl MemoryFile {
     }
 }
 
+impl Use {
+    /// What the settings of the system say now.
+    fn look(&mut self, has_small_pages: bool) {
+        self.is_possible = has_small_pages;
+        if self.fault != Some(FileFault::NoHole) {
+            self.fault = (!has_small_pages).then_some(FileFault::HugePages);
+        }
+    }
+}
+
 impl FileRange {
     /// Its bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -228,7 +269,7 @@ impl Drop for FileRange {
             }
             // pages that are still there are never written to again: a socket may have them. As
             // they are memory that nothing accounts for, there will be no more of them
-            Err(_) => self.file.use_of_it().has_failed = true,
+            Err(_) => self.file.use_of_it().fault = Some(FileFault::NoHole),
         }
     }
 }
@@ -436,6 +477,22 @@ mod tests {
         assert!(!file.is_usable());
         file.use_of_it().until = Instant::now();
         assert!(file.is_usable());
+    }
+
+    #[test]
+    fn change_of_whether_the_file_is_used_is_told_once() {
+        let file = MemoryFile::new(0).unwrap();
+        assert_eq!(file.take_news(), None);
+        file.use_of_it().look(false);
+        assert_eq!(file.take_news(), Some(Some(FileFault::HugePages)));
+        file.use_of_it().look(false);
+        assert_eq!(file.take_news(), None);
+        file.use_of_it().look(true);
+        assert_eq!(file.take_news(), Some(None));
+        file.use_of_it().fault = Some(FileFault::NoHole);
+        file.use_of_it().look(true);
+        assert_eq!(file.take_news(), Some(Some(FileFault::NoHole)));
+        assert!(!file.is_usable());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! The response that a request has chosen stays as it is; another one, with its content in the
 //! file, takes its place. While both are there both are in the account.
 
-use crate::content::file::MemoryFile;
+use crate::content::file::{FileFault, MemoryFile};
 use crate::content::range_bytes;
 use crate::memory::MemoryStore;
 use crate::shard::{IN_FLIGHT_BYTES, InFlightId, Shard};
@@ -28,6 +28,12 @@ impl MemoryStore {
         let file = MemoryFile::new(self.budget_bytes())?;
         self.file = Some(Arc::new(file));
         Ok(())
+    }
+
+    /// Why no content moves to the file any more, or `None` inside if it does again: once for each
+    /// change, and to one caller.
+    pub fn take_file_news(&self) -> Option<Option<FileFault>> {
+        self.file.as_ref()?.take_news()
     }
 
     /// The response whose content is that of `response`, which is stored under `primary`, in a
