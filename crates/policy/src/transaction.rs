@@ -497,7 +497,7 @@ impl Transaction {
             Err(why)
                 if self.replaces(now, response)
                     && !self.is_set_aside(why)
-                    && !self.spares_fresh(now, (rules, response), why) =>
+                    && !self.spares_usable(now, (rules, response), why) =>
             {
                 relay.with(Command::Drop)
             }

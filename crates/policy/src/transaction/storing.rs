@@ -162,19 +162,25 @@ impl Transaction {
             || is_failed_refresh && self.stored.is_some_and(is_served_meanwhile)
     }
 
-    /// Whether the stored response stays though `why` keeps the new one from being stored: it is
-    /// fresh, this client bypassed it, and the reason is its request. Any client can send such a
-    /// one.
-    pub(super) fn spares_fresh(
+    /// Whether the stored response stays though `why` keeps the new one from being stored: the
+    /// reason is the request of this client, of which any client can send one. And the response is
+    /// fresh and was bypassed, or it is stale, and its origin has it served for longer: while it is
+    /// refreshed, or if the origin fails (RFC 5861).
+    pub(super) fn spares_usable(
         &self,
         now: Now,
         response: (&Rules, &ResponseFacts),
         why: NotStored,
     ) -> bool {
-        let is_fresh = |stored: StoredFacts| !stored.no_cache && stored.ttl(now) > 0;
-        self.verdict.handling == Handling::Forward(Fwd::Request)
-            && self.stored.is_some_and(is_fresh)
-            && self.is_of_the_request(now, response, why)
+        let is_bypassed = self.verdict.handling == Handling::Forward(Fwd::Request);
+        let is_usable = |stored: StoredFacts| match stored.ttl(now) > 0 {
+            true => !stored.no_cache && is_bypassed,
+            false => {
+                may_excuse(now, &stored, stored.stale_while_revalidate)
+                    || may_excuse(now, &stored, stored.stale_if_error)
+            }
+        };
+        self.stored.is_some_and(is_usable) && self.is_of_the_request(now, response, why)
     }
 
     /// Whether the response is not stored only because it is not what the modules of the target

@@ -158,6 +158,25 @@ fn response_refused_because_of_its_request_leaves_a_fresh_stored_response_as_it_
          60 response 200 | Cache-Control: max-age=60 | X: 2 => relay, drop
          = stale fwd-status=200 not-stored=authorization",
     );
+    // unless its origin has it served for longer
+    for (request, why) in [
+        ("Authorization: x", "authorization"),
+        ("Cache-Control: no-store", "request-no-store"),
+    ] {
+        for (extension, commands) in [
+            ("stale-if-error=30", "relay"),
+            ("stale-if-error=29", "relay, drop"),
+            ("stale-if-error=30, must-revalidate", "relay, drop"),
+        ] {
+            check(&format!(
+                "GET / | {request}
+                 0 request => look-up
+                 90 found 200 | Cache-Control: max-age=60, {extension} => forward
+                 90 response 200 | Cache-Control: max-age=60 | X: 2 => {commands}
+                 = stale fwd-status=200 not-stored={why}",
+            ));
+        }
+    }
 }
 
 /// It has the Cache-Control of a 200 (RFC 9110 §15.4.5): what it does not say is not inherited.
