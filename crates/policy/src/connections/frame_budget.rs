@@ -54,6 +54,13 @@ const RESETS_EACH: u32 = 2;
 /// one for the stream and one for the connection, and as many for a client with a small window.
 const UPDATES_EACH: u32 = 4;
 
+/// DATA frames that a small window makes short, and that are sent at once; further ones wait for
+/// the window to be opened further. A client with windows of 100 bytes has 10 KB a second.
+const SHORT_FRAMES: Rate = Rate {
+    at_once: 200,
+    each_s: 100,
+};
+
 /// What a frame is to the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
@@ -112,6 +119,7 @@ pub struct FrameBudget {
     control: Bucket,
     window_updates: Bucket,
     field_lines: Bucket,
+    short_frames: Bucket,
 }
 
 impl FrameBudget {
@@ -129,6 +137,7 @@ impl FrameBudget {
             control: Bucket::full(CONTROL.times(clients), now),
             window_updates: Bucket::full(WINDOW_UPDATES.times(clients), now),
             field_lines: Bucket::full(FIELD_LINES.times(clients), now),
+            short_frames: Bucket::full(SHORT_FRAMES.times(clients), now),
         }
     }
 
@@ -146,6 +155,18 @@ impl FrameBudget {
                 .take_many(now, more)
                 .ok_or(Flood::FieldLines),
         }
+    }
+
+    /// Whether a DATA frame that a small window has made short may be sent at once; notes it.
+    pub fn may_send_short(&mut self, now: Tick) -> bool {
+        self.short_frames.take(now).is_some()
+    }
+
+    /// Notes that so many bytes were sent together, once their window had been opened for them: of
+    /// each byte there may have been a `WINDOW_UPDATE`, and a frame for that.
+    pub fn note_gathered(&mut self, bytes: usize) {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.window_updates.give(bytes.saturating_mul(UPDATES_EACH));
     }
 
     /// Notes a frame.
@@ -297,6 +318,30 @@ mod tests {
         for _ in 0..100_000 {
             assert_eq!(budget.note(Tick(0), FrameKind::Request), Ok(()));
         }
+        assert_eq!(times(&mut budget, Tick(0), updates, 5000), 2000);
+    }
+
+    #[test]
+    fn short_frames_are_200_at_once_and_100_a_second() {
+        let mut budget = FrameBudget::new(Tick(0));
+        let sent = |budget: &mut FrameBudget, now| {
+            let sent = (0..1000).take_while(|_| budget.may_send_short(now));
+            sent.count()
+        };
+        assert_eq!(sent(&mut budget, Tick(0)), 200);
+        assert_eq!(sent(&mut budget, Tick(1000)), 100);
+        let mut shared = FrameBudget::of_clients(Tick(0), 3);
+        assert_eq!(sent(&mut shared, Tick(0)), 600);
+    }
+
+    #[test]
+    fn bytes_that_are_sent_together_give_what_frames_of_a_byte_would() {
+        let mut budget = FrameBudget::new(Tick(0));
+        let updates = FrameKind::WindowUpdate;
+        assert_eq!(times(&mut budget, Tick(0), updates, 5000), 1000);
+        budget.note_gathered(100);
+        assert_eq!(times(&mut budget, Tick(0), updates, 5000), 400);
+        budget.note_gathered(usize::MAX);
         assert_eq!(times(&mut budget, Tick(0), updates, 5000), 2000);
     }
 

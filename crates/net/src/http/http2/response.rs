@@ -3,7 +3,7 @@
 use super::head;
 use super::piece::{Offer, Piece, STREAM_BYTES_MAX};
 use super::shared::{HeadPlace, Shared};
-use super::stream_capacity::{copied, io_error, poll_queue_room, poll_window};
+use super::stream_capacity::{WindowWait, copied, io_error, poll_queue_room, poll_window};
 use super::websocket;
 use crate::http::content_form::ContentForm;
 use crate::workers::ResetBudget;
@@ -101,6 +101,7 @@ pub(crate) struct Http2Response {
     unsent_limit: Option<u32>,
     sent_bytes: u64,
     stop: Option<Stop>,
+    wait: Option<Box<WindowWait>>,
     tunnel: Tunnel,
     /// The client that a reset counts for, beside the connection.
     client: Option<ResetBudget>,
@@ -141,6 +142,7 @@ impl Http2Response {
             unsent_limit: None,
             sent_bytes: 0,
             stop: None,
+            wait: None,
             tunnel: Tunnel::Other,
             client: None,
         }
@@ -313,20 +315,35 @@ impl Http2Response {
         };
         let queue = &self.shared.queue;
         let room = ready!(poll_queue_room(queue, cx, stream, offered, stream_offer))?;
-        let Poll::Ready(count) = poll_window(cx, stream, room) else {
-            let stop = self.stop.get_or_insert_with(|| Stop {
-                since: Instant::now(),
-                bytes: 0,
-            });
-            if stop.since.elapsed() < self.shared.window_closed {
-                return Poll::Pending;
+        let count = loop {
+            let has_waited = self.wait.is_some();
+            if let Some(wait) = &mut self.wait {
+                ready!(wait.poll_passed(cx, stream))?;
+                self.wait = None;
             }
-            self.stop = None;
-            half.reset(Reason::CANCEL);
-            self.shared.note_stall();
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            let Poll::Ready(count) = poll_window(cx, stream, room) else {
+                let stop = self.stop.get_or_insert_with(|| Stop {
+                    since: Instant::now(),
+                    bytes: 0,
+                });
+                if stop.since.elapsed() < self.shared.window_closed {
+                    return Poll::Pending;
+                }
+                self.stop = None;
+                half.reset(Reason::CANCEL);
+                self.shared.note_stall();
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            };
+            let count = count?;
+            if has_waited {
+                self.shared.note_gathered(count);
+                break count;
+            }
+            if !WindowWait::is_short(count, room) || self.shared.may_send_short() {
+                break count;
+            }
+            self.wait = Some(WindowWait::begin(stream));
         };
-        let count = count?;
         let is_over = self.stop.as_mut().is_some_and(|stop| {
             stop.bytes += count;
             stop.bytes >= WINDOW_BYTES_MIN || count == offered

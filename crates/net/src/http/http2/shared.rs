@@ -220,6 +220,17 @@ impl Shared {
         }
     }
 
+    /// Whether a frame that a small window has made short may be sent at once.
+    pub(super) fn may_send_short(&self) -> bool {
+        let budget = &mut self.frames.borrow_mut().counts.budget;
+        budget.may_send_short(self.now.get())
+    }
+
+    /// So many bytes were sent together, which have waited for their window to be opened further.
+    pub(super) fn note_gathered(&self, bytes: usize) {
+        self.frames.borrow_mut().counts.budget.note_gathered(bytes);
+    }
+
     /// All requests were taken that have come. What else has come of heads is trailers, or was
     /// refused by `h2`: a line has a byte at least.
     pub(super) fn note_other_heads(&self) {

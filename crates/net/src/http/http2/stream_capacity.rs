@@ -2,10 +2,19 @@
 //! for, and then what the windows permit.
 
 use super::piece::{Offer, Piece, SendQueue};
+use crate::deadline::Deadline;
 use bytes::Bytes;
 use h2::SendStream;
 use std::io;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// A frame of so many bytes is sent whenever the windows permit it.
+const SHORT_BYTES: usize = 1024;
+
+/// How long content waits for a window that permits less: TCP has 0.1 s to 1 s for the same wait
+/// (RFC 9293 §3.8.6.2.1).
+const WINDOW_WAIT: Duration = Duration::from_millis(250);
 
 /// How many of `offered` bytes the queue has room for; ready with an error once the stream was
 /// reset.
@@ -19,6 +28,11 @@ pub(super) fn poll_queue_room(
     if let Some(room) = queue.room(cx, offered, offer) {
         return Poll::Ready(Ok(room));
     }
+    poll_reset(cx, stream)
+}
+
+/// Ready with an error once the stream was reset, or its connection has ended.
+fn poll_reset<T>(cx: &mut Context<'_>, stream: &mut SendStream<Piece>) -> Poll<io::Result<T>> {
     ready!(stream.poll_reset(cx)).map_err(io_error)?;
     Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()))
 }
@@ -38,6 +52,37 @@ pub(super) fn poll_window(
         }
     }
     Poll::Ready(Ok(open.min(room)))
+}
+
+/// Content waits for a window that was opened by a little: to send it at once would be a frame for
+/// each byte by which a client opens it. It is the wait that TCP has for the same reason (RFC 9293
+/// §3.8.6.2.1); RFC 9113 does not say when content is to be sent.
+pub(super) struct WindowWait(Deadline);
+
+impl WindowWait {
+    /// Whether `count` bytes, which the windows permit of `room`, are few.
+    pub(super) fn is_short(count: usize, room: usize) -> bool {
+        count < room.min(SHORT_BYTES)
+    }
+
+    /// Begins to wait.
+    pub(super) fn begin(stream: &mut SendStream<Piece>) -> Box<Self> {
+        // what the client opens meanwhile wakes no task
+        stream.reserve_capacity(0);
+        Box::new(Self(Deadline::new(WINDOW_WAIT)))
+    }
+
+    /// Ready once it has waited long enough; with an error once the stream was reset.
+    pub(super) fn poll_passed(
+        &mut self,
+        cx: &mut Context<'_>,
+        stream: &mut SendStream<Piece>,
+    ) -> Poll<io::Result<()>> {
+        match self.0.poll_passed(cx) {
+            Poll::Ready(()) => Poll::Ready(Ok(())),
+            Poll::Pending => poll_reset(cx, stream),
+        }
+    }
 }
 
 /// The first `count` bytes of `content`.

@@ -281,6 +281,48 @@ fn window_that_is_opened_byte_by_byte_ends_its_stream() {
 }
 
 #[test]
+fn windows_that_are_opened_byte_by_byte_have_their_bytes_sent_together() {
+    let clear = Clear::start();
+    clear.nginx.file("large", &content(3, 100_000));
+    let mut client = Frames::with_settings(clear.weir.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
+    client.get(1, "/large");
+    client.until(HEADERS);
+    let (mut got, mut frames) = (0, 0);
+    for opened in [300, 600, 900] {
+        let update = frame(WINDOW_UPDATE, 0, 1, &1_u32.to_be_bytes());
+        client.write(&update.repeat(300));
+        while got < opened {
+            got += client.until(DATA).payload.len();
+            frames += 1;
+        }
+        assert_eq!(got, opened);
+    }
+    // 200 and what the time has permitted since; three that have waited at least
+    assert!(frames < 450, "{frames} frames");
+    clear.expect_others_are_served();
+}
+
+#[test]
+fn small_windows_are_used_whole() {
+    let clear = Clear::start();
+    let large = content(3, 30_000);
+    clear.nginx.file("large", &large);
+    let mut client = Frames::with_settings(clear.weir.address(), &[(INITIAL_WINDOW_SIZE, 100)]);
+    client.get(1, "/large");
+    let mut got = Vec::new();
+    loop {
+        let data = client.until(DATA);
+        got.extend_from_slice(&data.payload);
+        if data.flags & END_STREAM > 0 {
+            break;
+        }
+        assert_eq!(data.payload.len(), 100);
+        client.send(WINDOW_UPDATE, 0, 1, &100_u32.to_be_bytes());
+    }
+    assert!(got == large);
+}
+
+#[test]
 fn head_of_too_many_fields_or_bytes_gets_431() {
     let clear = Clear::start();
     let names: Vec<String> = (0..200).map(|number| format!("x-{number}")).collect();
