@@ -459,6 +459,7 @@ fn is_reset(response: &mut SendResponse<Piece>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::content_form::ContentForm;
     use crate::http::http2::{HTTP2_PREFACE, Http2Answer};
     use crate::http::received_content::ContentError;
     use std::cell::RefCell;
@@ -548,6 +549,21 @@ mod tests {
         let is_exhausted = named.clients.borrow().is_exhausted(NOW.tick, named.client);
         assert!(is_exhausted);
         drop((content, response, named.socket));
+    }
+
+    #[tokio::test]
+    async fn head_that_was_sent_is_not_held() {
+        let get = b"\0\0\x0b\x01\x05\0\0\0\x01\x82\x86\x84\x01\x06a.test";
+        let named = NamedClient::send(get).await;
+        let limits = (HeadLimits::default(), NamedFields::NONE);
+        let (content, mut response) = named.stream.split(BodyLength::None, limits);
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n".to_vec();
+        response.begin(head, ContentForm::Sized);
+        assert!(response.head_bytes() > 0);
+        let sent = poll_fn(|cx| Poll::Ready(response.poll_send(cx, &[b"a"], Some(&[]))));
+        assert!(sent.await.is_pending(), "its window is closed");
+        assert_eq!(response.head_bytes(), 0);
+        drop((content, response, named.socket, named.connection));
     }
 
     #[tokio::test]

@@ -88,7 +88,7 @@ pub(crate) struct Http2Response {
     _head: HeadPlace,
     /// Heads of interim responses that are not sent.
     interim: Vec<Vec<u8>>,
-    /// The final head, as HTTP/1.1 has it.
+    /// The final head as HTTP/1.1 has it, until it is sent.
     head: Vec<u8>,
     form: ContentForm,
     /// The final head is not sent.
@@ -258,8 +258,10 @@ impl Http2Response {
     }
 
     fn send_head(&mut self, is_last: bool) -> io::Result<()> {
-        let head = Bytes::copy_from_slice(&self.head);
-        self.send_final(&head, |_| is_last)?;
+        // of its length alone, as its values may be held for longer; a response whose client stops
+        // holds no head
+        let head = std::mem::take(&mut self.head).into_boxed_slice();
+        self.send_final(&head.into(), |_| is_last)?;
         self.is_queued = false;
         Ok(())
     }
@@ -461,6 +463,12 @@ impl Http2Response {
 
     pub(crate) fn sent_bytes(&self) -> u64 {
         self.sent_bytes
+    }
+
+    /// Bytes that it holds memory for of its final head.
+    #[cfg(test)]
+    pub(super) fn head_bytes(&self) -> usize {
+        self.head.capacity()
     }
 }
 
