@@ -15,13 +15,23 @@
 use super::websocket;
 use bytes::Bytes;
 use h2::ext::Protocol;
-use http::header::{CONTENT_LENGTH, COOKIE, HOST};
+use http::header::{CONTENT_LENGTH, COOKIE, HOST, TE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use std::ptr;
 use weir_semantics::{FieldLine, NamedFields, Scheme, is_token};
 use weir_wire::{
     BodyEvent, BodyLength, BodyReader, HeadLimits, LineBuffer, Progress, parse_response, write,
 };
+
+/// Room for a field line that is usual, bytes. Longer ones have the text of a head grow.
+const LINE_BYTES: usize = 40;
+
+/// Field lines that there is such room for, at most.
+const LINES_MAX: usize = 128;
+
+/// As many lines more: the request line, `Host`, the target.
+const LINES_BESIDE: usize = 6;
 
 /// In which form the targets of requests are written (RFC 9112 §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,11 +74,7 @@ pub(super) fn request_head(
     ends: bool,
 ) -> Result<Vec<u8>, Malformed> {
     let fields = &parts.headers;
-    let size: usize = fields
-        .iter()
-        .map(|(name, value)| name.as_str().len() + value.len() + 4)
-        .sum();
-    let mut out = Vec::with_capacity(size + 256);
+    let mut out = Vec::with_capacity(LINE_BYTES * (fields.len().min(LINES_MAX) + LINES_BESIDE));
     let authority = authority(parts)?;
     let opens_websocket = opens_websocket(parts)?;
     let is_connect = parts.method == Method::CONNECT;
@@ -91,14 +97,17 @@ pub(super) fn request_head(
         write::field(&mut out, "Host", authority);
     }
     let (mut has_cookies, mut has_length) = (false, false);
+    let mut checked = None;
     for (name, value) in fields {
-        let is_foreign = is_of_connection(name.as_str()) && name != "te";
-        if is_foreign || !is_token(name.as_str().as_bytes()) || has_outer_space(value) {
+        let text = name.as_str();
+        // the lines of a name come one after the other
+        let is_checked = checked.replace(name).is_some_and(|it| ptr::eq(it, name));
+        if !is_checked && !is_name(text) || has_outer_space(value) {
             return Err(Malformed::Field);
         }
         match name {
             // said by `Host`; a matter of this connection
-            name if name == HOST || name == "te" => {}
+            &HOST | &TE => {}
             // the client's own says nothing on a stream
             name if opens_websocket && name == websocket::KEY => {}
             // what follows is no content
@@ -111,7 +120,7 @@ pub(super) fn request_head(
             &CONTENT_LENGTH if has_length => {}
             name => {
                 has_length |= name == CONTENT_LENGTH;
-                write::field(&mut out, name.as_str(), value.as_bytes());
+                write::field(&mut out, text, value.as_bytes());
             }
         }
     }
@@ -123,6 +132,11 @@ pub(super) fn request_head(
     }
     write::end_of_head(&mut out);
     Ok(out)
+}
+
+/// Whether a request may have a field of this name, which is in lower case.
+fn is_name(name: &str) -> bool {
+    (!is_of_connection(name) || name == "te") && is_token(name.as_bytes())
 }
 
 /// `:authority`, or `host` in its place.
