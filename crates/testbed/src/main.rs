@@ -29,7 +29,7 @@ mod tables;
 mod uneven;
 
 use clap::Parser;
-use proxy::bare::{answers, relay};
+use proxy::bare::{answers, relay, tls};
 use record::benchmark::{self, CommandLine};
 use std::process::ExitCode;
 use xtask::failure::Failure;
@@ -105,6 +105,9 @@ enum Command {
     /// A server that does the least to forward
     #[command(name = relay::ROLE, hide = true)]
     BareRelay(relay::Options),
+    /// A server that does the least for a request under TLS
+    #[command(name = tls::ROLE, hide = true)]
+    BareTls(tls::Options),
     /// The attacker of `attack`
     #[command(name = peers::attack::ROLE, hide = true)]
     Attacker(peers::attack::AttackerOptions),
@@ -190,6 +193,7 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
             answers::run(&options, of_site)
         }
         Command::BareRelay(options) => relay::run(&options),
+        Command::BareTls(options) => tls::run(&options),
         Command::SpeedOrigin(options) => speed::serve(&options),
         Command::SpeedClients(options) => speed::client::run(&options),
     }

@@ -7,6 +7,9 @@
 //! s_time`). Then idle connections are held by a script, each with a response behind it, and the
 //! server's memory is read.
 //!
+//! Beside them is a bare server by the libraries that weir has (`proxy/bare/tls.rs`): what they
+//! cost at least, for information. It is none of those that weir is to be compared with.
+//!
 //! The origin's own counter says that no hit reached it, and h2load that each response has status
 //! 200 and the content its bytes.
 
@@ -28,16 +31,26 @@ use h2load::{Protocol, Report};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use xtask::failure::Failure;
+use xtask::program;
 
 pub(crate) type Record = crate::record::Record<Figures>;
 
 /// The servers that are measured, in the order of the table.
-pub(crate) static CONTENDERS: [Contender; 4] = [
+pub(crate) static CONTENDERS: [Contender; 5] = [
     Contender::WEIR.with("tls"),
     Contender::NGINX.with("tls"),
     Contender::HAPROXY.with("tls"),
     CADDY,
+    Contender {
+        name: BARE,
+        command: "@TESTBED@ bare-tls @PORT@ @TLS_PORT@ @CERTIFICATE@ @KEY@",
+        is_cache: false,
+        ..Contender::NONE
+    },
 ];
+
+/// The server that does the least.
+const BARE: &str = "bare";
 
 /// It has no cache, and sends files as large.
 const CADDY: Contender = Contender {
@@ -161,6 +174,7 @@ impl Benchmark for Figures {
         let all = (&CONTENDERS[..], &only[..]);
         let mut participants = Participants::prepare(record, all, &tools, connections)?;
         let words = &mut participants.words;
+        words.set("TESTBED", program::own()?);
         for (tool, command) in [
             ("h2load", "h2load --version"),
             ("openssl", "openssl version"),
@@ -186,10 +200,13 @@ impl Benchmark for Figures {
     }
 }
 
-/// Whether every contender is in the record with every kind of request and idle connections.
+/// Whether every contender but the bare one is in the record, with every kind of request and idle
+/// connections.
 pub(crate) fn record_is_whole(record: &Record) -> bool {
-    let names = || CONTENDERS.iter().map(|it| it.name);
-    names().all(|name| table::is_complete(record, name))
+    // records of before it was there have all that weir is compared with
+    let names = CONTENDERS.iter().map(|it| it.name);
+    let mut compared = names.filter(|name| *name != BARE);
+    compared.all(|name| table::is_complete(record, name))
 }
 
 #[cfg(test)]

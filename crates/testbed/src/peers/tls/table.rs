@@ -1,7 +1,9 @@
 //! The tables of a record, and what weir is to reach.
 
 use super::handshakes::Kind;
-use super::{CASES, CONTENDERS, H1_1K, H1_256K, H2_1K, H2_256K, Handshakes, Record, Run};
+use super::{
+    BARE, CASES, CONTENDERS, Case, H1_1K, H1_256K, H2_1K, H2_256K, Handshakes, Record, Run,
+};
 use crate::proxy::contender::WEIR;
 use crate::proxy::idle::Idle;
 use crate::record::markdown::{self, Target, list, ratio, row};
@@ -115,8 +117,22 @@ pub(super) fn render(record: &Record) -> String {
     let title = "### User memory of an idle connection under TLS, bytes";
     markdown::table(&mut out, title, &columns, rows);
     list(&mut out, markdown::TARGETS, targets(record));
+    list(&mut out, BESIDE_BARE, beside_bare(record));
     list(&mut out, markdown::COULD_NOT, troubles(record));
     out
+}
+
+/// What is above [`beside_bare`].
+const BESIDE_BARE: &str = "Beside a bare server by the same libraries (no target)";
+
+/// CPU time of weir by that of the bare server.
+fn beside_bare(record: &Record) -> Vec<String> {
+    let line = |case: &Case| {
+        let median = |name: &str| cpu_us(record, case.name, name).map(|spread| spread.median);
+        let times = median(WEIR)? / median(BARE)?;
+        Some(format!("{}: {times:.2} times its CPU time", case.name))
+    };
+    CASES.iter().filter_map(line).collect()
 }
 
 fn idle_bytes(all: &[Idle], contender: &str) -> Option<u64> {
@@ -142,7 +158,8 @@ pub(super) fn targets(record: &Record) -> Vec<Target> {
     let mut targets = Vec::new();
     for (case, most) in RATIOS_MAX {
         let median = |name: &str| cpu_us(record, case, name).map(|spread| spread.median);
-        let others = CONTENDERS.iter().filter(|it| it.name != WEIR);
+        let others = CONTENDERS.iter();
+        let others = others.filter(|it| ![WEIR, BARE].contains(&it.name));
         let others = others.filter(|it| case != H1_1K || it.name == NGINX);
         let best = others.filter_map(|it| Some((median(it.name)?, it.name)));
         let best = best.min_by(|one, other| one.0.total_cmp(&other.0));
