@@ -319,8 +319,12 @@ fn flag_of(key_path: &str, flags: &ServeFlags, config: &Config) -> Option<&'stat
         .map(|(_, flag, _)| flag)
 }
 
-/// Whether the key is a client that `--allow-client` has added: those stand behind the file's.
+/// Whether the key is all clients, of which `--allow-client` has added some, or one that it has
+/// added: those stand behind the file's.
 fn allows_client(key_path: &str, flags: &ServeFlags, config: &Config) -> bool {
+    if key_path == "access.clients" && !flags.allow_client.is_empty() {
+        return true;
+    }
     let index = key_path.strip_prefix("access.clients[");
     let index = index.and_then(|rest| rest.strip_suffix(']')?.parse::<usize>().ok());
     let of_file = config.access.clients.len() - flags.allow_client.len();
@@ -414,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn allow_client_flag_is_named_where_its_network_would_open_the_proxy_to_the_world() {
+    fn allow_client_flag_is_named_where_it_would_open_the_proxy_or_has_no_effect() {
         check(
             "--listen 0.0.0.0:1 --allow-client 10.0.0.0/8",
             Ok("forward 0.0.0.0:1"),
@@ -423,6 +427,13 @@ mod tests {
             "--listen 0.0.0.0:1 --allow-client 10.0.0.0/8 --allow-client 0.0.0.0/0",
             Err(
                 "`--allow-client`: 0.0.0.0/0 makes the forward listener on 0.0.0.0:1 an open proxy",
+            ),
+        );
+        check(
+            "--origin http://a --allow-client 10.0.0.0/8",
+            Err(
+                "`--allow-client`: it is for clients of forward listeners, and there is none: no client would be \
+                 denied",
             ),
         );
     }

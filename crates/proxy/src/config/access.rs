@@ -16,7 +16,8 @@ table! {
     /// The `[access]` table. In both pairs the denial wins.
     pub struct Access in "access" {
         /// Clients that may use forward listeners. This machine alone, so that opening a listener
-        /// to the network does not give the proxy to everyone there.
+        /// to the network does not give the proxy to everyone there. Gateways are for all that
+        /// reach them; a rule with `client` and `deny` shuts clients out.
         clients: Vec<Cidr> = loopback();
         /// Clients that may not use them, even if `clients` has them.
         deny_clients: Vec<Cidr> = Vec::new();
@@ -65,11 +66,60 @@ pub(super) fn check(access: &Access, listeners: &[Listener], mistakes: &mut Mist
         )));
     }
     mistakes.note(check_clients(access, listeners));
+    mistakes.note(check_effect(access, listeners));
+}
+
+/// What shuts clients out of gateways, and holds for forward listeners as well.
+const DENIED_BY_RULE: &str = "to deny clients of gateways, use a rule with `client` and `deny`";
+
+/// The key that says who may use forward listeners, if one does.
+fn key_of_clients(access: &Access) -> Option<&'static str> {
+    match (access.deny_clients.is_empty(), access.clients == loopback()) {
+        (false, _) => Some("access.deny_clients"),
+        (true, false) => Some("access.clients"),
+        (true, true) => None,
+    }
+}
+
+/// Refuses clients of forward listeners where there are none: an operator who names them for a
+/// gateway believes that it is closed to others.
+fn check_effect(access: &Access, listeners: &[Listener]) -> Result<(), Invalid> {
+    let has_forward = listeners.iter().any(is_forward);
+    match key_of_clients(access).filter(|_| !has_forward) {
+        None => Ok(()),
+        Some(key) => Err(Invalid::new(
+            key,
+            "it is for clients of forward listeners, and there is none: no client would be denied",
+            format!("remove the line; {DENIED_BY_RULE}"),
+        )),
+    }
+}
+
+/// Clients that are named for forward listeners beside gateways, which everyone may use.
+pub(super) fn warnings(access: &Access, listeners: &[Listener]) -> Vec<Invalid> {
+    let mut gateways = listeners.iter();
+    let gateway = gateways.find(|listener| listener.mode == ListenerKind::Gateway);
+    let has_forward = listeners.iter().any(is_forward);
+    match (key_of_clients(access), gateway) {
+        (Some(key), Some(gateway)) if has_forward => vec![Invalid::new(
+            key,
+            format!(
+                "it is for forward listeners alone: the gateway on {} is for all clients that \
+                 reach it",
+                gateway.address
+            ),
+            DENIED_BY_RULE,
+        )],
+        _ => Vec::new(),
+    }
+}
+
+fn is_forward(listener: &Listener) -> bool {
+    listener.mode == ListenerKind::Forward
 }
 
 fn check_clients(access: &Access, listeners: &[Listener]) -> Result<(), Invalid> {
-    let forward = |listener: &&Listener| listener.mode == ListenerKind::Forward;
-    if access.clients.is_empty() && listeners.iter().any(|listener| forward(&listener)) {
+    if access.clients.is_empty() && listeners.iter().any(is_forward) {
         return Err(Invalid::new(
             "access.clients",
             "the list is empty, so that nobody may use the forward listener",
@@ -78,7 +128,7 @@ fn check_clients(access: &Access, listeners: &[Listener]) -> Result<(), Invalid>
     }
     let open = listeners
         .iter()
-        .filter(forward)
+        .filter(|listener| is_forward(listener))
         .find(|listener| !listener.address.ip().is_loopback());
     let everybody = access.clients.iter().position(Cidr::is_everything);
     if let (Some(listener), Some(index)) = (open, everybody) {

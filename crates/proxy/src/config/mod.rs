@@ -205,6 +205,7 @@ impl Config {
         warnings.extend(route::next_hop_tls::warnings(&self.routes));
         warnings.extend(route::send_proxy_protocol::warnings(&self.routes));
         warnings.extend(listener::acme::warnings(&self.acme, &self.listeners));
+        warnings.extend(access::warnings(&self.access, &self.listeners));
         warnings
     }
 

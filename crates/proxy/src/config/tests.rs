@@ -315,6 +315,44 @@ fn contradictory_or_open_proxy_access_rules_are_refused() {
 }
 
 #[test]
+fn clients_of_forward_listeners_are_refused_without_one_and_warned_of_beside_a_gateway() {
+    let named = |list: &str| -> Vec<Cidr> { vec![list.parse().unwrap()] };
+    let (clients, denied) = (Some("access.clients"), Some("access.deny_clients"));
+    let refused = |change: fn(&mut Access, Vec<Cidr>), modes: &[Mode], expected: Option<&str>| {
+        let ports = (8080..).zip(modes);
+        let each = ports.map(|(port, mode)| listener(&format!("127.0.0.1:{port}"), *mode));
+        let mut config = Config {
+            listeners: each.collect(),
+            routes: vec![route(None, "/", &["http://a"])],
+            ..Config::default()
+        };
+        change(&mut config.access, named("10.0.0.0/8"));
+        let mistakes = config.mistakes();
+        let keys = |found: &[Invalid]| found.first().map(|it| it.key_path.clone());
+        let is_alone = modes == [Mode::Gateway];
+        let found = match is_alone {
+            true => keys(mistakes.described()),
+            false => {
+                assert_eq!(mistakes.described(), []);
+                keys(&config.warnings())
+            }
+        };
+        assert_eq!(found.as_deref(), expected, "{modes:?}");
+    };
+    let both = [Mode::Forward, Mode::Gateway];
+    for modes in [&[Mode::Gateway][..], &both] {
+        refused(|access, list| access.clients = list, modes, clients);
+        refused(|access, list| access.deny_clients = list, modes, denied);
+        refused(|_, _| (), modes, None);
+        refused(|access, list| access.deny_destinations = list, modes, None);
+    }
+    let mut forward = Config::default();
+    forward.access.deny_clients = named("10.0.0.0/8");
+    assert_eq!(forward.mistakes().described(), []);
+    assert_eq!(forward.warnings(), []);
+}
+
+#[test]
 fn every_setting_is_documented_with_its_default_and_reason() {
     let settings = settings();
     for setting in &settings {

@@ -250,7 +250,7 @@ fn config(directory: &Path, name: &str, number: u8, more: &str) -> String {
          [[listener]]\naddress = \"{SERVICE}\"\nmode = \"gateway\"\n\
          [[listener]]\naddress = \"10.77.0.{number}:4000\"\nmode = \"peer\"\n\
          [[route]]\nnext_hops = [\"http://10.77.0.5:8000\"]\n\
-         [admin]\naddress = \"{ADMIN}\"\n[access]\nclients = [\"10.0.0.0/8\"]\n\
+         [admin]\naddress = \"{ADMIN}\"\n\
          [limits]\nclient_idle = \"10min\"\n"
     )
 }

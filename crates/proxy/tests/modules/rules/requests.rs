@@ -119,30 +119,23 @@ fn credentials_that_a_rule_removes_or_sets_decide_as_the_next_hop_sees_them() {
 #[test]
 fn bypassing_request_uses_and_changes_nothing_that_is_stored() {
     let change = ruled(r#"[{"client": ["127.0.0.2"], "bypass": true}]"#);
-    Setup::each_with(
-        |config| {
-            change(config);
-            config.access.clients = vec!["127.0.0.0/8".parse().expect("a network")];
-        },
-        |setup| {
-            let fields = format!("{FRESH}Connection: close\r\n");
-            let (first, _) = setup.fetch("/", &answer(&fields));
-            assert!(first.verdict().contains(";stored"), "{}", first.verdict());
-            let mut other = setup.proxy.client_at(Ipv4Addr::new(127, 0, 0, 2));
-            other.send(setup.get("/"));
-            let body =
-                "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nno";
-            setup.origin.answer(body);
-            let response = other.read_response();
-            assert_eq!(response.text(), "no");
-            let verdict = response.verdict();
-            assert!(verdict.contains("fwd=bypass"), "{verdict}");
-            assert!(verdict.ends_with("detail=rule"), "{verdict}");
-            let hit = setup.proxy.client().ask(setup.get("/"));
-            assert!(hit.is_hit());
-            assert_eq!(hit.text(), "ok");
-        },
-    );
+    Setup::each_with(change, |setup| {
+        let fields = format!("{FRESH}Connection: close\r\n");
+        let (first, _) = setup.fetch("/", &answer(&fields));
+        assert!(first.verdict().contains(";stored"), "{}", first.verdict());
+        let mut other = setup.proxy.client_at(Ipv4Addr::new(127, 0, 0, 2));
+        other.send(setup.get("/"));
+        let body = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nno";
+        setup.origin.answer(body);
+        let response = other.read_response();
+        assert_eq!(response.text(), "no");
+        let verdict = response.verdict();
+        assert!(verdict.contains("fwd=bypass"), "{verdict}");
+        assert!(verdict.ends_with("detail=rule"), "{verdict}");
+        let hit = setup.proxy.client().ask(setup.get("/"));
+        assert!(hit.is_hit());
+        assert_eq!(hit.text(), "ok");
+    });
 }
 
 /// The response to the request of some clients, as a rule has changed it, is theirs alone.
