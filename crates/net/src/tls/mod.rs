@@ -21,6 +21,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod time_length;
+mod variant_words;
 
 pub use client::{TlsClient, TlsClients, Trust};
 pub use server::TlsServer;

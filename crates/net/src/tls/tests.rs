@@ -1,3 +1,4 @@
+use super::client::{Authorities, certificate_refusal, verifier};
 use super::record_layer::RecordLayer;
 use super::server::{
     Ages, Certificate, CertificateError, HandshakeFailure, HandshakeRules, Handshakes, PemFile,
@@ -7,7 +8,7 @@ use super::{TlsStream, is_aes_128, provider};
 use crate::client::ClientSocket;
 use certificates::{Issued, KeyKind};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::UnbufferedServerConnection;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::future::poll_fn;
@@ -514,4 +515,41 @@ fn certificate_that_cannot_be_used_is_refused_with_file_and_reason() {
     let expired = Issued::expired(folder.path(), "a.test");
     let refused = read(&expired, now).expect_err("it was for 2020");
     assert!(refused.reason.contains("has expired"), "{refused}");
+}
+
+#[test]
+fn self_made_certificate_of_an_authority_is_trusted_by_name_and_key_for_its_host_and_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let make = |folder: &TempDir, name| Issued::of_authority(folder.path(), name, &["a.test"]);
+    let (own, other) = (make(&folder, "own"), make(&folder, "other"));
+    let same_name = make(&elsewhere, "own");
+    let der = |it: &Issued| CertificateDer::from_pem_file(&it.chain).expect("a certificate");
+    let text = std::fs::read(&own.chain).expect("a file");
+    let trusted = Authorities::from_pem(&text).expect("an authority");
+    let verifier = verifier(Some(&trusted));
+    let check = |issued: &Issued, host: &str, days: i64, expected: Result<(), &str>| {
+        let now_s = now_s().saturating_add_signed(days * 24 * 3600);
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(now_s));
+        let name = ServerName::try_from(host).expect("a name");
+        let verified = verifier.verify_server_cert(&der(issued), &[], &name, &[], now);
+        let said = verified.map(|_| ()).map_err(|error| match error {
+            rustls::Error::InvalidCertificate(why) => certificate_refusal(&why),
+            other => panic!("{other}"),
+        });
+        let said = said.as_ref().map_err(String::as_str);
+        assert_eq!(said.copied(), expected, "{host} {days}");
+    };
+    check(&own, "a.test", 0, Ok(()));
+    let wrong_name = "it is not for the name `b.test`, but for `a.test`";
+    check(&own, "b.test", 0, Err(wrong_name));
+    check(&own, "a.test", 32, Err("it has expired 2 days ago"));
+    check(
+        &own,
+        "a.test",
+        -2,
+        Err("it is not valid yet: it is in 2 days"),
+    );
+    check(&other, "a.test", 0, Err("its authority is not trusted"));
+    check(&same_name, "a.test", 0, Err("its authority is not trusted"));
 }

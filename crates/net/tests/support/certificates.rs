@@ -22,6 +22,16 @@ impl Issued {
     /// Issues a certificate for `hosts` that is valid for a month, in files of `folder` that begin
     /// with `name`.
     pub(crate) fn new(folder: &Path, name: &str, hosts: &[&str], kind: KeyKind) -> Self {
+        Self::made(folder, name, hosts, kind, "critical,CA:FALSE")
+    }
+
+    /// The same, as `openssl req -x509` makes it if nothing else is said: that of an authority.
+    #[allow(dead_code, reason = "each test program uses its own part of this")]
+    pub(crate) fn of_authority(folder: &Path, name: &str, hosts: &[&str]) -> Self {
+        Self::made(folder, name, hosts, KeyKind::Ecdsa, "critical,CA:TRUE")
+    }
+
+    fn made(folder: &Path, name: &str, hosts: &[&str], kind: KeyKind, constraints: &str) -> Self {
         let issued = Self::files(folder, name);
         let (algorithm, option) = match kind {
             KeyKind::Ecdsa => ("ec", "ec_paramgen_curve:P-256"),
@@ -30,7 +40,7 @@ impl Issued {
         let config = folder.join(format!("{name}.conf"));
         let text = format!(
             "[req]\ndistinguished_name = none\nx509_extensions = server\n[none]\n[server]\n\
-             basicConstraints = critical,CA:FALSE\nsubjectAltName = {}\n",
+             basicConstraints = {constraints}\nsubjectAltName = {}\n",
             alternatives(hosts)
         );
         std::fs::write(&config, text).expect("a file");

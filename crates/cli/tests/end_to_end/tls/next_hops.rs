@@ -224,3 +224,19 @@ fn link_counts_the_bytes_of_tls_on_the_wire() {
     // the hello and what ends the handshake are more than the request
     assert!((300..10_000).contains(&sent), "{sent}");
 }
+
+#[test]
+fn next_hop_with_the_self_made_certificate_of_an_authority_is_trusted_by_that_certificate() {
+    let authority = |folder: &Path| Issued::of_authority(folder, "own", &["localhost"]);
+    let (origin, issued) = Origin::start(authority, "");
+    let system = Config::gateway(&[&origin.nginx.https("localhost")]);
+    expect_refused(
+        &origin,
+        &system,
+        "its authority is not trusted (route[].tls.ca)",
+    );
+    expect_refused(&origin, &origin.trusting("127.0.0.1", &issued), "name");
+    let weir = Weir::serve(&origin.trusting("localhost", &issued));
+    fetch(&weir, "/cached").expect(200);
+    assert!(fetch(&weir, "/cached").is_hit());
+}

@@ -1,12 +1,13 @@
 //! The handshake with a next hop.
 
 use super::NextHopTls;
+use super::certificate_refusal::certificate_refusal;
 use super::tls_client::TlsClient;
 use crate::tls::stream::HandshakeStop;
-use crate::tls::time_length::length;
+use crate::tls::variant_words::variant_words;
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
-use rustls::{AlertDescription, CertificateError, Error};
+use rustls::{AlertDescription, Error};
 use std::future::poll_fn;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
@@ -100,7 +101,7 @@ fn reason(stop: &HandshakeStop) -> (ProxyError, String) {
         HandshakeStop::Failed(error) => match error {
             Error::InvalidCertificate(why) => (
                 ProxyError::TlsCertificateError,
-                format!("its certificate is refused: {}", refusal(why)),
+                format!("its certificate is refused: {}", certificate_refusal(why)),
             ),
             Error::NoCertificatesPresented => (
                 ProxyError::TlsCertificateError,
@@ -112,65 +113,12 @@ fn reason(stop: &HandshakeStop) -> (ProxyError, String) {
             ),
             Error::AlertReceived(alert) => (
                 ProxyError::TlsAlertReceived,
-                format!("it has refused the TLS handshake: {alert:?}"),
+                format!("it has refused the TLS handshake: {}", variant_words(alert)),
             ),
             error => (
                 ProxyError::TlsProtocolError,
                 format!("the TLS handshake has failed: {error}"),
             ),
         },
-    }
-}
-
-/// What is said of a certificate from an unknown authority: the setting that has the known ones
-/// depends on who connects.
-pub(crate) const UNTRUSTED: &str = "its authority is not trusted";
-
-/// Names of a certificate that are said where it is for other hosts, and bytes of each: who has the
-/// next hop chooses them.
-const NAMES_MAX: usize = 3;
-const NAME_BYTES_MAX: usize = 80;
-
-/// Why a certificate is refused.
-fn refusal(error: &CertificateError) -> String {
-    match error {
-        CertificateError::UnknownIssuer => UNTRUSTED.to_owned(),
-        CertificateError::ExpiredContext { time, not_after } => {
-            let passed_s = time.as_secs().saturating_sub(not_after.as_secs());
-            format!("it has expired {} ago", length(passed_s))
-        }
-        CertificateError::NotValidYetContext { time, not_before } => {
-            let left_s = not_before.as_secs().saturating_sub(time.as_secs());
-            format!("it is not valid yet: it is in {}", length(left_s))
-        }
-        CertificateError::NotValidForNameContext {
-            expected,
-            presented,
-        } => format!(
-            "it is not for the name `{}`{}",
-            expected.to_str(),
-            names(presented)
-        ),
-        CertificateError::Other(_) if error.to_string().contains("UnsupportedCertVersion") => {
-            "it is not of X.509 version 3".to_owned()
-        }
-        other => other.to_string(),
-    }
-}
-
-/// The names that a certificate is for, as the library has them: `DnsName("a.test")`.
-fn names(presented: &[String]) -> String {
-    let plain = presented.iter().take(NAMES_MAX).map(|name| {
-        let name = name.split('"').nth(1).unwrap_or(name);
-        let name: String = name.escape_debug().take(NAME_BYTES_MAX).collect();
-        format!("`{name}`")
-    });
-    let plain: Vec<String> = plain.collect();
-    match (plain.len(), presented.len()) {
-        (0, _) => ", but for none".to_owned(),
-        (some, all) if some < all => {
-            format!(", but for {} and {} more", plain.join(", "), all - some)
-        }
-        _ => format!(", but for {}", plain.join(", ")),
     }
 }

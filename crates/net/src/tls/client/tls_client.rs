@@ -1,13 +1,11 @@
 //! What the connections with one trust share.
 
 use super::trust::{Authorities, Trust};
+use super::verifier::verifier;
 use crate::tls::provider;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{Resumption, WebPkiServerVerifier};
-use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::ClientConfig;
+use rustls::client::Resumption;
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -42,22 +40,10 @@ impl TlsClient {
         let config = ClientConfig::builder_with_provider(provider());
         let config = config.with_protocol_versions(&[&TLS13, &TLS12]);
         let config = config.expect("a provider with both versions");
-        let mut config = match &authorities {
-            Some(Authorities(roots)) => {
-                let roots = Arc::new(roots.clone());
-                let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider());
-                let verifier = verifier.build().expect("authorities are never none");
-                config.with_webpki_verifier(verifier)
-            }
-            None => {
-                let algorithms = provider().signature_verification_algorithms;
-                let verifier = Arc::new(Unverified { algorithms });
-                config
-                    .dangerous()
-                    .with_custom_certificate_verifier(verifier)
-            }
-        }
-        .with_no_client_auth();
+        let config = config
+            .dangerous()
+            .with_custom_certificate_verifier(verifier(authorities.as_ref()));
+        let mut config = config.with_no_client_auth();
         config.alpn_protocols = vec![HTTP1.to_vec()];
         config.resumption = Resumption::in_memory_sessions(SESSION_HOSTS_MAX);
         let mut http2_config = config.clone();
@@ -84,47 +70,6 @@ impl TlsClient {
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         }
-    }
-}
-
-/// Accepts every certificate. What it says is still signed with its key.
-#[derive(Debug)]
-struct Unverified {
-    algorithms: WebPkiSupportedAlgorithms,
-}
-
-impl ServerCertVerifier for Unverified {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signed, &self.algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signed, &self.algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Whom a next hop's certificate must be from.
 
+use super::certificate_refusal::certificate_refusal;
 use crate::tls::server::pem_reason;
-use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject as _};
+use rustls::{Error, RootCertStore};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -79,7 +80,11 @@ impl Authorities {
         for (place, certificate) in certificates.into_iter().enumerate() {
             if let Err(wrong) = roots.add(certificate) {
                 let number = place + 1;
-                return error(format!("its certificate {number} cannot be read: {wrong}"));
+                let wrong = match &wrong {
+                    Error::InvalidCertificate(why) => certificate_refusal(why),
+                    other => other.to_string(),
+                };
+                return error(format!("its certificate {number} is refused: {wrong}"));
             }
         }
         Ok(Self(roots))

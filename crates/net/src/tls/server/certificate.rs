@@ -3,6 +3,7 @@
 use super::addresses::addresses;
 use crate::tls::provider;
 use crate::tls::time_length::length;
+use crate::tls::variant_words::variant_words;
 use rustls::SignatureAlgorithm;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
@@ -110,7 +111,10 @@ impl Certificate {
             .map_err(|error| CertificateError::key(key_reason(&error), KEY_FORM))?;
         let key = Self::signing_key(key)?;
         let parsed = EndEntityCert::try_from(&first).map_err(|error| {
-            let reason = format!("its first certificate cannot be read: {error}");
+            let reason = format!(
+                "its first certificate cannot be read: {}",
+                variant_words(&error)
+            );
             CertificateError::chain(reason, "use a certificate of X.509 version 3")
         })?;
         let names = parsed.valid_dns_names();
