@@ -515,6 +515,15 @@ fn certificate_that_cannot_be_used_is_refused_with_file_and_reason() {
     let expired = Issued::expired(folder.path(), "a.test");
     let refused = read(&expired, now).expect_err("it was for 2020");
     assert!(refused.reason.contains("has expired"), "{refused}");
+    let never_valid = Issued::ending_before_it_begins(folder.path(), "a.test");
+    let (chain, key) = (text(&never_valid.chain), text(&never_valid.key));
+    for ages in [Ages::Valid, Ages::Any] {
+        let refused = Certificate::from_pem(&chain, &key, now, ages).expect_err("never valid");
+        assert!(
+            refused.reason.contains("it ends before it begins"),
+            "{refused}"
+        );
+    }
 }
 
 #[test]

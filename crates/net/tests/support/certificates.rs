@@ -77,6 +77,16 @@ impl Issued {
     /// The same certificate, as it was issued for 2020 alone.
     #[allow(dead_code, reason = "each test program uses its own part of this")]
     pub(crate) fn expired(folder: &Path, host: &str) -> Self {
+        Self::between(folder, host, ("20200101000000Z", "20210101000000Z"))
+    }
+
+    /// One that ends in 2020 and begins a year later.
+    #[allow(dead_code, reason = "each test program uses its own part of this")]
+    pub(crate) fn ending_before_it_begins(folder: &Path, host: &str) -> Self {
+        Self::between(folder, host, ("20210101000000Z", "20200101000000Z"))
+    }
+
+    fn between(folder: &Path, host: &str, (begin, end): (&str, &str)) -> Self {
         let issued = Self::new(folder, "expired", &[host], KeyKind::Ecdsa);
         let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
         let config = format!(
@@ -105,9 +115,9 @@ impl Issued {
             "-in",
             &path("csr"),
             "-startdate",
-            "20200101000000Z",
+            begin,
             "-enddate",
-            "20210101000000Z",
+            end,
             "-out",
             &issued.chain.to_string_lossy(),
         ]);

@@ -120,8 +120,8 @@ impl Certificate {
         let names = parsed.valid_dns_names();
         let names: Box<[Box<str>]> = names.map(|name| name.to_ascii_lowercase().into()).collect();
         let addresses = addresses(&parsed, &first).into();
-        check_validity(&parsed, &first, now_s, ages)?;
-        let valid_s = validity_of(&parsed, &first);
+        let valid_s = validity_of(&parsed, &first)?;
+        check_validity(&parsed, &first, (valid_s, now_s), ages)?;
         let serial = parsed.serial().into();
         let key = CertifiedKey::new(chain, key);
         if key.keys_match().is_err() {
@@ -242,13 +242,13 @@ fn key_reason(error: &pem::Error) -> String {
 fn check_validity(
     parsed: &EndEntityCert<'_>,
     certificate: &CertificateDer<'_>,
-    now_s: u64,
+    (valid_s, now_s): ((u64, u64), u64),
     ages: Ages,
 ) -> Result<(), CertificateError> {
     // inside of what it is valid for, of which each certificate has some second
     let at_s = match ages {
         Ages::Valid => now_s,
-        Ages::Any => validity_of(parsed, certificate).0,
+        Ages::Any => valid_s.0,
     };
     match verify_at(parsed, certificate, at_s) {
         Err(webpki::Error::CertExpired { not_after, .. }) => Err(CertificateError::chain(
@@ -298,16 +298,29 @@ fn verify_at(
 
 /// From when until when a certificate is valid, seconds since 1970: what is wrong with it long
 /// before and long after says so.
-fn validity_of(parsed: &EndEntityCert<'_>, certificate: &CertificateDer<'_>) -> (u64, u64) {
+///
+/// # Errors
+///
+/// It ends before it begins, or its times cannot be read.
+fn validity_of(
+    parsed: &EndEntityCert<'_>,
+    certificate: &CertificateDer<'_>,
+) -> Result<(u64, u64), CertificateError> {
     let begin = match verify_at(parsed, certificate, 0) {
         Err(webpki::Error::CertNotValidYet { not_before, .. }) => not_before.as_secs(),
         _ => 0,
     };
-    let end = match verify_at(parsed, certificate, u64::MAX) {
-        Err(webpki::Error::CertExpired { not_after, .. }) => not_after.as_secs(),
-        _ => u64::MAX,
-    };
-    (begin, end)
+    match verify_at(parsed, certificate, u64::MAX) {
+        Err(webpki::Error::CertExpired { not_after, .. }) => Ok((begin, not_after.as_secs())),
+        Err(webpki::Error::InvalidCertValidity) => Err(CertificateError::chain(
+            "its first certificate has expired: it ends before it begins",
+            "have it issued again, for a time that has not passed",
+        )),
+        _ => Err(CertificateError::chain(
+            "the time that its first certificate is valid for cannot be read",
+            "have it issued again",
+        )),
+    }
 }
 
 fn ago(now_s: u64, then: UnixTime) -> String {
