@@ -13,9 +13,9 @@ table! {
         /// a first try shows it.
         access: LogTarget = LogTarget::Stdout;
         /// The form of a line. `readable` is a short line for people, `json` holds everything;
-        /// `squid` (Squid's native form) and `combined` are for tools that read those. `auto` is
-        /// `readable` where lines go to stdout and that is a terminal, and `json` elsewhere: a
-        /// first try is looked at, and what is collected is read by programs.
+        /// `squid` (Squid's native form, with whole URLs) and `combined` are for tools that read
+        /// those. `auto` is `readable` where lines go to stdout and that is a terminal, and `json`
+        /// elsewhere: a first try is looked at, and what is collected is read by programs.
         format: LogFormat = LogFormat::Auto;
         /// How lines show clients: `full` by their addresses, `hash` by a name that is the same
         /// for all requests of a client until the proxy restarts, and from which its address

@@ -4,9 +4,10 @@
 //! Programs that read it (calamaris, sarg, goaccess) know Squid's codes only, so our verdicts are
 //! written in those.
 
-use super::entry::Entry;
+use super::entry::{Entry, RequestLine};
 use crate::log::logged_proxy::LoggedProxy;
 use weir_log::{escape, put};
+use weir_semantics::Scheme;
 
 /// Bytes of the target shown.
 const TARGET_BYTES_MAX: usize = 8 << 10;
@@ -34,10 +35,7 @@ pub(super) fn write(entry: &Entry<'_>, line: &mut Vec<u8>) {
         line,
     );
     line.push(b' ');
-    escape::word(
-        escape::cut(entry.request.target.as_bytes(), TARGET_BYTES_MAX),
-        line,
-    );
+    write_url(&entry.request, line);
     line.push(b' ');
     // an empty one is `-`
     escape::word(escape::cut(entry.user(), TEXT_BYTES_MAX), line);
@@ -58,6 +56,21 @@ pub(super) fn write(entry: &Entry<'_>, line: &mut Vec<u8>) {
         .next()
         .unwrap_or(b"");
     escape::word(escape::cut(media_type, TEXT_BYTES_MAX), line);
+}
+
+/// The whole URL, as Squid has it, with scheme and host where the target names none: a gateway may
+/// have many hosts.
+fn write_url(request: &RequestLine<'_>, line: &mut Vec<u8>) {
+    if request.target.starts_with('/') && !request.host.is_empty() {
+        let is_https = request.scheme == Scheme::Https.as_str();
+        let scheme: &[u8] = if is_https { b"https://" } else { b"http://" };
+        line.extend_from_slice(scheme);
+        escape::word(escape::cut(request.host, TEXT_BYTES_MAX), line);
+    }
+    escape::word(
+        escape::cut(request.target.as_bytes(), TARGET_BYTES_MAX),
+        line,
+    );
 }
 
 /// Squid's word for the verdict.

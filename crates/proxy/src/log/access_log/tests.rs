@@ -332,6 +332,18 @@ fn squid_line_has_the_columns_and_result_codes_of_squid() {
         &hit,
         "784111777.042     12 192.0.2.1 TCP_MEM_HIT/200 1300 GET /a%20b%0a - HIER_NONE/- text/html",
     );
+    // of a gateway, whose targets name no host
+    hit.request.host = b"a.example:8080";
+    for (scheme, url) in [
+        ("http", "http://a.example:8080/a%20b%0a"),
+        ("https", "https://a.example:8080/a%20b%0a"),
+    ] {
+        hit.request.scheme = scheme;
+        let expected = format!(
+            "784111777.042     12 192.0.2.1 TCP_MEM_HIT/200 1300 GET {url} - HIER_NONE/- text/html"
+        );
+        check(&hit, &expected);
+    }
     let codes = [
         (
             Handling::Forward(Fwd::Stale),
