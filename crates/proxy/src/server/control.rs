@@ -388,13 +388,13 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// There are listeners of both modes.
+    /// There are listeners of both modes, or none of this one.
     pub fn explain(
         &self,
         mode: Option<ListenerMode>,
         mut call: ExplainCall,
     ) -> Result<oneshot::Receiver<Result<Explanation, StoredError>>, String> {
-        let mode = mode.map_or_else(|| self.only_mode(), Ok)?;
+        let mode = self.mode_of_a_listener(mode)?;
         if mode == ListenerMode::Forward {
             check_scheme(&call.target.url)?;
         }
@@ -451,6 +451,31 @@ impl Control {
                 named.escape_debug()
             )),
         }
+    }
+
+    /// This mode, or without one that of all listeners.
+    ///
+    /// # Errors
+    ///
+    /// There are listeners of both, or none has it. Where nodes ask, they ask for either.
+    fn mode_of_a_listener(&self, asked: Option<ListenerMode>) -> Result<ListenerMode, String> {
+        let Some(asked) = asked else {
+            return self.only_mode();
+        };
+        let state = self.state();
+        let mut open = state.open.iter();
+        let is_answered = |kind: ListenerKind| match kind.mode() {
+            Some(mode) => ListenerMode::from(mode) == asked,
+            None => true,
+        };
+        if open.any(|open| is_answered(open.configured.mode)) {
+            return Ok(asked);
+        }
+        let mode = match asked {
+            ListenerMode::Forward => Mode::Forward,
+            ListenerMode::Gateway => Mode::Gateway,
+        };
+        Err(format!("no listener has mode {mode}"))
     }
 
     /// The mode of all listeners.

@@ -562,3 +562,24 @@ fn url_is_explained_for_the_listener_that_answers_for_its_scheme() {
     let clear = Weir::serve(&Config::gateway(&[&nginx.origin()]));
     check(&clear, &[https], &["each gateway listener has no TLS"]);
 }
+
+#[test]
+fn mode_that_no_listener_has_is_refused_by_explain_and_route() {
+    let nginx = Nginx::start(LOCATIONS);
+    let gateway = Weir::serve(&Config::gateway(&[&nginx.origin()]));
+    let forward = Weir::serve(&Config::forward());
+    for command in ["explain", "route"] {
+        let run = |proxy: &Weir, mode| {
+            weir(
+                proxy.folder(),
+                &[command, "--mode", mode, "http://a.test/aged"],
+            )
+        };
+        expect(&run(&gateway, "gateway"), 0, &[]);
+        expect(&run(&forward, "forward"), 0, &[]);
+        for (proxy, mode) in [(&gateway, "forward"), (&forward, "gateway")] {
+            let refusal = format!("no listener has mode {mode}");
+            expect(&run(proxy, mode), 2, &[&refusal]);
+        }
+    }
+}

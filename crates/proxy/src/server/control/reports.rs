@@ -52,9 +52,10 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// There are listeners of both modes, or no route is for the URL, or it is none.
+    /// There are listeners of both modes, or none of this one; no route is for the URL, or it is
+    /// none.
     pub fn route(&self, mode: Option<ListenerMode>, url: &str) -> Result<RouteReport, String> {
-        let mode = match mode.map_or_else(|| self.only_mode(), Ok)? {
+        let mode = match self.mode_of_a_listener(mode)? {
             ListenerMode::Forward => Mode::Forward,
             ListenerMode::Gateway => Mode::Gateway,
         };
