@@ -93,7 +93,8 @@ fn summary(config: &Config) -> String {
     if !config.rules.is_empty() {
         lines.push_str(&format!("  rules {}\n", config.rules.len()));
     }
-    lines.push_str(&format!("  cache {}\n", describe_cache(config)));
+    let cache = describe_cache(config, config.disk.enabled);
+    lines.push_str(&format!("  cache {cache}\n"));
     lines.push_str(&describe_disk(config));
     lines
 }
@@ -159,15 +160,14 @@ fn describe_parents(config: &Config) -> String {
     format!("  {}\n", counts.join(", "))
 }
 
-/// What and how much the cache keeps, in a few words.
-pub(crate) fn describe_cache(config: &Config) -> String {
+/// What and how much the cache keeps, in a few words; there may be directories on disk, too.
+pub(crate) fn describe_cache(config: &Config, has_disk: bool) -> String {
     let cache = &config.cache;
     if !cache.enabled {
         return "off, nothing is stored".to_owned();
     }
     let newcomer_max_bytes = weir_proxy::newcomer_max_bytes(config);
-    let larger = if config.disk.enabled && config.disk.largest_response.bytes() > newcomer_max_bytes
-    {
+    let larger = if has_disk && config.disk.largest_response.bytes() > newcomer_max_bytes {
         ", larger ones only on disk"
     } else {
         ", larger ones are not stored"

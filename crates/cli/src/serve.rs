@@ -248,7 +248,8 @@ fn announcement(config: &Config, started: &BoundAddresses) -> String {
         }
         AdminAddress::Unix(_) => lines.push_str(&format!("  admin    {}\n", started.admin)),
     }
-    lines.push_str(&format!("  cache    {}\n", describe_cache(config)));
+    let cache = describe_cache(config, !started.disk.directories.is_empty());
+    lines.push_str(&format!("  cache    {cache}\n"));
     for directory in &started.disk.directories {
         let (size, path) = (ByteSize::from_bytes(directory.bytes), &directory.path);
         lines.push_str(&format!("  disk     {size} in {}\n", path.display()));
