@@ -4,6 +4,7 @@
 use crate::config::Config;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// The most settings that a reload names.
 const KEYS_SHOWN_MAX: usize = 8;
@@ -30,22 +31,122 @@ pub(crate) fn keep(started: &Config, wanted: Config) -> (Config, String) {
     (kept, notes)
 }
 
-/// A line that names the settings whose values a reload changes.
+/// A line that names the settings whose values a reload changes, and the tables of lists that it
+/// adds and removes.
 pub(crate) fn changed_keys(before: &Config, after: &Config) -> String {
     let (before, after) = (values(before), values(after));
     let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let is_changed = |key: &&String| before.get(*key) != after.get(*key);
-    let changed: Vec<&String> = keys.into_iter().filter(is_changed).collect();
-    if changed.is_empty() {
+    let changes = keys.into_iter().filter(is_changed);
+    let changes = changes.filter_map(|key| Change::of(key, &before, &after));
+    let changes: BTreeSet<Change<'_>> = changes.collect();
+    if changes.is_empty() {
         return "no setting has changed; the files that it names were read again\n".to_owned();
     }
-    let shown = changed.iter().take(KEYS_SHOWN_MAX);
-    let shown: Vec<String> = shown.map(|key| format!("`{key}`")).collect();
-    let more = match changed.len().saturating_sub(KEYS_SHOWN_MAX) {
+    let mut lines: Vec<String> = Vec::new();
+    let mut left = changes.iter().peekable();
+    while let Some(first) = left.next() {
+        let mut last = first;
+        while let Some(next) = left.next_if(|next| last.is_followed_by(next)) {
+            last = next;
+        }
+        lines.push(match last == first {
+            true => first.to_string(),
+            false => format!("{first} to `{}`", last.key()),
+        });
+    }
+    let more = match lines.len().saturating_sub(KEYS_SHOWN_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("changed: {}{more}\n", shown.join(", "))
+    lines.truncate(KEYS_SHOWN_MAX);
+    format!("changed: {}{more}\n", lines.join(", "))
+}
+
+/// What a reload does to a setting, or to a table of a list; in the order of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Change<'a> {
+    /// The key before its first number, or all of it.
+    stem: &'a str,
+    number: Option<usize>,
+    kind: ChangeKind,
+    /// The key behind that number.
+    rest: &'a str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ChangeKind {
+    Changed,
+    Added,
+    Removed,
+}
+
+impl<'a> Change<'a> {
+    /// Of a `key` whose value differs; `None` of a list that is empty on one side, whose tables
+    /// have keys of their own.
+    fn of(
+        key: &'a str,
+        before: &BTreeMap<String, Value>,
+        after: &BTreeMap<String, Value>,
+    ) -> Option<Self> {
+        let has = |values: &BTreeMap<String, Value>, stem: &str| {
+            let mut from = values.range(stem.to_owned()..);
+            from.next().is_some_and(|(key, _)| key.starts_with(stem))
+        };
+        let whole = Self {
+            stem: key,
+            number: None,
+            kind: ChangeKind::Changed,
+            rest: "",
+        };
+        let numbered = key.split_once('[').and_then(|(stem, rest)| {
+            let (number, rest) = rest.split_once(']')?;
+            Some((stem, number.parse().ok()?, rest))
+        });
+        let Some((stem, number, rest)) = numbered else {
+            let tables = format!("{key}[");
+            let has_tables = has(before, &tables) || has(after, &tables);
+            return (!has_tables).then_some(whole);
+        };
+        let table = &key[..key.len() - rest.len()];
+        let kind = match (has(before, table), has(after, table)) {
+            (false, _) => ChangeKind::Added,
+            (_, false) => ChangeKind::Removed,
+            (true, true) => ChangeKind::Changed,
+        };
+        let is_whole = kind != ChangeKind::Changed;
+        Some(Self {
+            stem,
+            number: Some(number),
+            kind,
+            rest: if is_whole { "" } else { rest },
+        })
+    }
+
+    /// Whether `next` is the next table of the same list, and the same becomes of it.
+    fn is_followed_by(&self, next: &Self) -> bool {
+        let is_whole = self.kind != ChangeKind::Changed;
+        let following = self.number.map(|number| number + 1);
+        is_whole && (self.stem, self.kind, following) == (next.stem, next.kind, next.number)
+    }
+
+    fn key(&self) -> String {
+        match self.number {
+            Some(number) => format!("{}[{number}]{}", self.stem, self.rest),
+            None => self.stem.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Change<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self.kind {
+            ChangeKind::Changed => "",
+            ChangeKind::Added => "added ",
+            ChangeKind::Removed => "removed ",
+        };
+        write!(f, "{word}`{}`", self.key())
+    }
 }
 
 fn differences(kept: &Config, wanted: &Config) -> String {
@@ -139,13 +240,26 @@ mod tests {
         assert_eq!(changed_keys(&before, &after), "changed: `cache.memory`\n");
         let mut without = before.clone();
         without.disk.directories.clear();
-        let expected =
-            "changed: `disk.directories`, `disk.directories[0].path`, `disk.directories[0].size`\n";
-        assert_eq!(changed_keys(&before, &without), expected);
-        let mut many = before.clone();
-        many.listeners = vec![crate::config::Listener::default(); KEYS_SHOWN_MAX + 1];
-        let said = changed_keys(&before, &many);
-        assert!(said.contains("more\n"), "{said}");
+        let removed = "changed: removed `disk.directories[0]`\n";
+        assert_eq!(changed_keys(&before, &without), removed);
+        // in the order of their numbers, tables that are whole in a range
+        let listeners = |count| Config {
+            listeners: vec![crate::config::Listener::default(); count],
+            ..before.clone()
+        };
+        let (one, twelve) = (listeners(1), listeners(12));
+        let added = "changed: added `listener[1]` to `listener[11]`\n";
+        assert_eq!(changed_keys(&one, &twelve), added);
+        let removed = "changed: removed `listener[11]`\n";
+        assert_eq!(changed_keys(&twelve, &listeners(11)), removed);
+        let mut named = twelve.clone();
+        for listener in &mut named.listeners[2..] {
+            listener.name = Some("x".parse().expect("a name"));
+        }
+        let keys = (2..2 + KEYS_SHOWN_MAX).map(|number| format!("`listener[{number}].name`"));
+        let keys: Vec<String> = keys.collect();
+        let expected = format!("changed: {} and 2 more\n", keys.join(", "));
+        assert_eq!(changed_keys(&twelve, &named), expected);
     }
 
     #[test]
