@@ -1,5 +1,6 @@
 //! A config file: its text, what it says, and where it says it.
 
+mod likely;
 mod unreadable;
 
 use crate::messages::Failure;
@@ -56,7 +57,10 @@ impl Document {
         let errors = found.errors.iter().map(|error| self.refusal(error));
         let ranges = found.mistakes.described().iter();
         let mut all: Vec<ConfigError> = errors.chain(ranges.map(|it| self.at_key(it))).collect();
-        all.sort_by_key(|error| error.place.as_ref().map(|it| (it.line, it.column)));
+        let position = |error: &ConfigError| error.place.as_ref().map(|it| (it.line, it.column));
+        all.sort_by_key(position);
+        // what is left of a table that is none has the same mistake
+        all.dedup_by(|one, other| one.message == other.message && position(one) == position(other));
         let failures = all.into_iter().map(|error| error.into_failure(&self.path));
         Failure::join(failures.collect(), found.more + found.mistakes.more())
     }
@@ -124,10 +128,19 @@ impl Document {
 
     fn refusal(&self, error: &toml::de::Error) -> ConfigError {
         let advice = toml_text::advise(error.message(), home_of);
+        let span = error.span();
+        let document = DeTable::parse(&self.text).ok();
+        let likely = document.zip(span.as_ref());
+        let likely =
+            likely.and_then(|(it, span)| likely::likely(it.get_ref(), span, error.message()));
+        let (message, hint) = match likely {
+            Some(likely) => (likely.message, Some(likely.hint)),
+            None => (None, advice.hint),
+        };
         ConfigError {
-            place: error.span().map(|span| Place::of(&self.text, &span)),
-            message: advice.message,
-            hint: advice.hint,
+            place: span.map(|span| Place::of(&self.text, &span)),
+            message: message.unwrap_or(advice.message),
+            hint,
         }
     }
 }
