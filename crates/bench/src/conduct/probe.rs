@@ -158,7 +158,9 @@ fn judge(proxy: SocketAddr, bytes: &[u8]) -> Result<(), Failure> {
     }
     let cause = format!("the proxy at {proxy} refused the first request: {words}");
     Err(Failure::outside(WHAT, cause)
-        .with_hint("let it take requests from here, and let it reach the origin's address"))
+        .with_hint(
+        "let it take requests from here, and let it reach the origin's address; if it is a gateway, say so: `,gateway` behind its address, or --gateway",
+    ))
 }
 
 #[cfg(test)]
@@ -188,5 +190,8 @@ mod tests {
             "HTTP/1.1 403 Forbidden\r\nProxy-Status: p; error=http_request_denied\r\n\r\n",
             Some("403 Forbidden, Proxy-Status: p; error=http_request_denied"),
         );
+        let refused = judge(proxy, b"HTTP/1.1 502 Bad Gateway\r\n\r\n").expect_err("502");
+        let hint = refused.hint.expect("a hint");
+        assert!(hint.contains("`,gateway`"), "{hint}");
     }
 }
