@@ -138,7 +138,10 @@ impl Report {
             true => "each is named on stdout",
             false => "each has a line on stdout",
         };
-        let cause = format!("{} things are wrong; {each}", self.problems);
+        let cause = match self.problems {
+            1 => format!("1 thing is wrong; {each}"),
+            several => format!("{several} things are wrong; {each}"),
+        };
         Err(Failure::check_said_no("the store is damaged", cause).hint(
             "nothing has to be done: weir never serves what does not verify, and fetches it again",
         ))
