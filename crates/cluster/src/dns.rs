@@ -69,13 +69,7 @@ fn services(records: &[ServiceRecord]) -> Vec<Member> {
     let used = present().filter(|record| Some(record.priority) == lowest);
     let members = used.map(|record| Member {
         name: format!("{}:{}", record.target, record.port),
-        hop: HopKey {
-            host: record.target.as_str().into(),
-            port: record.port,
-            tls: None,
-            http2: false,
-            proxy_header: None,
-        },
+        hop: HopKey::new(record.target.as_str(), record.port),
         weight: Weight::new(record.weight).unwrap_or(Weight::ONE),
         state: NodeState::In,
     });
@@ -85,13 +79,7 @@ fn services(records: &[ServiceRecord]) -> Vec<Member> {
 fn addresses(records: &[IpAddr], port: u16) -> Vec<Member> {
     let members = records.iter().map(|ip| Member {
         name: SocketAddr::new(*ip, port).to_string(),
-        hop: HopKey {
-            host: ip.to_string().into(),
-            port,
-            tls: None,
-            http2: false,
-            proxy_header: None,
-        },
+        hop: HopKey::new(&ip.to_string(), port),
         weight: Weight::new(WEIGHT_DEFAULT).unwrap_or(Weight::ONE),
         state: NodeState::In,
     });

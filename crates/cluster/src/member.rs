@@ -142,13 +142,7 @@ mod tests {
     fn member(name: &str, port: u16) -> Member {
         Member {
             name: name.into(),
-            hop: HopKey {
-                host: "10.0.0.1".into(),
-                port,
-                tls: None,
-                http2: false,
-                proxy_header: None,
-            },
+            hop: HopKey::new("10.0.0.1", port),
             weight: Weight::ONE,
             state: NodeState::In,
         }
@@ -190,13 +184,7 @@ mod tests {
     fn url_of_a_member_has_scheme_host_and_port_alone() {
         let check_url = |text: &str, expected: Option<(&str, u16)>| {
             let found = parse_url(text).ok();
-            let expected = expected.map(|(host, port)| HopKey {
-                host: host.into(),
-                port,
-                tls: None,
-                http2: false,
-                proxy_header: None,
-            });
+            let expected = expected.map(|(host, port)| HopKey::new(host, port));
             assert_eq!(found, expected, "{text}");
         };
         check_url("http://10.0.0.1:3129", Some(("10.0.0.1", 3129)));

@@ -23,13 +23,10 @@ pub struct OwnNode {
 impl OwnNode {
     /// The member that it announces; `None` without a name or an address.
     pub(crate) fn member(&self, state: NodeState) -> Option<Member> {
-        let bound = self.listeners.first().map(|address| HopKey {
-            host: address.ip().to_string().into(),
-            port: address.port(),
-            tls: None,
-            http2: false,
-            proxy_header: None,
-        });
+        let bound = self
+            .listeners
+            .first()
+            .map(|address| HopKey::new(&address.ip().to_string(), address.port()));
         Some(Member {
             name: self.name.clone()?,
             hop: self.hop.clone().or(bound)?,
@@ -109,13 +106,7 @@ mod tests {
         let members = [("a", "192.0.2.1"), ("b", "127.0.0.1"), ("c", "localhost")];
         let members = members.map(|(name, host)| Member {
             name: name.into(),
-            hop: HopKey {
-                host: host.into(),
-                port: if name == "c" { 4002 } else { 4001 },
-                tls: None,
-                http2: false,
-                proxy_header: None,
-            },
+            hop: HopKey::new(host, if name == "c" { 4002 } else { 4001 }),
             weight: Weight::ONE,
             state: NodeState::In,
         });

@@ -48,19 +48,9 @@ pub(crate) fn start(
 
 fn main() -> Result<(), Box<dyn Error>> {
     let argument = |at| std::env::args().nth(at).ok_or("too few arguments");
-    let (host, port) = (argument(2)?.into(), argument(3)?.parse()?);
+    let (host, port) = (argument(2)?, argument(3)?.parse()?);
     let network = Arc::new(Network::new(NetworkSettings::default())?);
-    let (workers, listener) = start(
-        &network,
-        argument(1)?.parse()?,
-        &HopKey {
-            host,
-            port,
-            tls: None,
-            http2: false,
-            proxy_header: None,
-        },
-    )?;
+    let (workers, listener) = start(&network, argument(1)?.parse()?, &HopKey::new(&host, port))?;
     println!("{}", listener.address());
     workers.join();
     Ok(())

@@ -32,13 +32,7 @@ fn start(to: SocketAddr) -> (Arc<Network>, WorkerPool<relay::Relay>, OpenListene
 }
 
 fn hop(address: SocketAddr) -> HopKey {
-    HopKey {
-        host: address.ip().to_string().into(),
-        port: address.port(),
-        tls: None,
-        http2: false,
-        proxy_header: None,
-    }
+    HopKey::new(&address.ip().to_string(), address.port())
 }
 
 fn count(network: &Network, metric: Metric) -> u64 {

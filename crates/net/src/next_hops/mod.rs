@@ -22,6 +22,7 @@ pub use connection::{Connection, IdleConnection};
 pub use destination::{ConnectObserver, ConnectOutcome, Destination};
 pub(crate) use dial::dial;
 pub use failure::ConnectFailure;
+pub(crate) use hop_key::ByHop;
 pub use hop_key::{ClientEnds, HopKey, ProxyHeaderVersion};
 pub(crate) use link::{ConnectionLink, LinkReads, LinkUse};
 pub use link::{LinkCounts, LinkMeter, Links, SaveSignal, SpentLink};

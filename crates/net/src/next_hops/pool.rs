@@ -9,10 +9,9 @@
 
 use super::connection::{Connection, IdleConnection};
 use super::destination::Destination;
-use super::hop_key::HopKey;
+use super::hop_key::{ByHop, HopKey};
 use super::rules::ConnectionRules;
 use crate::workers::Worker;
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_measure::{Metric, Reuse};
 use weir_policy::connections::{
@@ -33,7 +32,7 @@ pub(crate) struct IdlePool {
 #[derive(Debug)]
 struct Inner {
     idle: IdleConnections,
-    hops: HashMap<HopKey, HopRecord>,
+    hops: ByHop<HopRecord>,
     next_hop: u32,
     connections: Vec<Option<IdleConnection>>,
     free: Vec<u32>,
@@ -73,7 +72,7 @@ impl IdlePool {
                     total_max: share(limits.total_max),
                     ..limits
                 }),
-                hops: HashMap::new(),
+                hops: ByHop::default(),
                 next_hop: 0,
                 connections: Vec::new(),
                 free: Vec::new(),

@@ -155,15 +155,7 @@ mod tests {
             .filter(|last| distinct.insert(Mark::of(&[10, 0, 0, *last])))
             .count();
         assert_eq!(inserted, DISTINCT_MAX);
-        let hop = |port| {
-            Mark::of_hop(&HopKey {
-                host: "127.0.0.1".into(),
-                port,
-                tls: None,
-                http2: false,
-                proxy_header: None,
-            })
-        };
+        let hop = |port| Mark::of_hop(&HopKey::new("127.0.0.1", port));
         let mut hops = DistinctPeers::default();
         assert!((1000..1000 + 64).all(|port| hops.insert(hop(port))));
     }

@@ -21,12 +21,17 @@ use alloc::collections::{BTreeMap, BTreeSet};
 /// than a page needs (browsers use 6 connections of HTTP/1.1).
 pub const SHARED_FROM: usize = 16;
 
+/// Clients that are known before those without a request are forgotten: no more than a node of the
+/// tree has.
+const KEPT_CLIENTS_MAX: usize = 8;
+
 /// The requests under way to one next hop, by client, and those that are held back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientShares {
     /// Connections that there may be.
     max: usize,
     under_way: usize,
+    /// Some of those without a request have an entry, too.
     clients: BTreeMap<ClientNetwork, Share>,
     /// Requests that are held back.
     waiting: usize,
@@ -95,7 +100,9 @@ impl ClientShares {
             && let Some(share) = self.clients.get_mut(&client)
         {
             share.under_way = share.under_way.saturating_sub(1);
-            self.forget(client);
+            if share.under_way == 0 {
+                self.forget(client);
+            }
         }
     }
 
@@ -140,7 +147,12 @@ impl ClientShares {
         has_share_left(held, self.under_way, self.max)
     }
 
+    /// Forgets a client without a request, where there are more than few: the only one at a time
+    /// would be forgotten with each request.
     fn forget(&mut self, client: ClientNetwork) {
+        if self.clients.len() <= KEPT_CLIENTS_MAX {
+            return;
+        }
         let is_idle = |share: &Share| share.under_way == 0 && share.waiting.is_empty();
         if self.clients.get(&client).is_some_and(is_idle) {
             self.clients.remove(&client);

@@ -504,13 +504,7 @@ mod tests {
     fn member(name: &str, host: &str) -> weir_cluster::Member {
         weir_cluster::Member {
             name: name.to_owned(),
-            hop: HopKey {
-                host: host.into(),
-                port: 4000 + u16::from(name.as_bytes()[0]),
-                tls: None,
-                http2: false,
-                proxy_header: None,
-            },
+            hop: HopKey::new(host, 4000 + u16::from(name.as_bytes()[0])),
             weight: Weight::ONE,
             state: NodeState::In,
         }

@@ -79,13 +79,7 @@ mod tests {
     fn member(name: &str, weight: u16, state: NodeState) -> Member {
         Member {
             name: name.to_owned(),
-            hop: HopKey {
-                host: "127.0.0.1".into(),
-                port: 4000 + weight,
-                tls: None,
-                http2: false,
-                proxy_header: None,
-            },
+            hop: HopKey::new("127.0.0.1", 4000 + weight),
             weight: Weight::new(weight).expect("a weight"),
             state,
         }

@@ -113,13 +113,7 @@ impl Connection {
     /// A next hop that is a test double, and a GET of a client from it.
     fn double_next_hop(&self) -> (DoubleNextHop, impl Fn(&str, u64) -> DoubleStream) {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
-        let hop = HopKey {
-            host: "127.0.0.1".into(),
-            port: address.port(),
-            tls: None,
-            http2: false,
-            proxy_header: None,
-        };
+        let hop = HopKey::new("127.0.0.1", address.port());
         let double = DoubleNextHop::new(hop, address);
         double.enter();
         let get = move |path: &str, window| {

@@ -13,14 +13,13 @@ pub use save_signal::SaveSignal;
 pub(super) use usage::count_set_up;
 pub(crate) use usage::{ConnectionLink, LinkReads, LinkUse};
 
-use super::hop_key::HopKey;
-use std::collections::HashMap;
+use super::hop_key::{ByHop, HopKey};
 use std::sync::Arc;
 
 /// Which next hops are behind which link.
 #[derive(Clone, Debug, Default)]
 pub struct Links {
-    named: HashMap<HopKey, Arc<LinkMeter>>,
+    named: ByHop<Arc<LinkMeter>>,
     others: Option<Arc<LinkMeter>>,
 }
 

@@ -2,18 +2,18 @@
 //! (`weir_policy::connections::ClientShares`), and of those to all (`has_share_left`).
 //!
 //! Tables behind locks that are held for an operation on a map. A next hop, and a client, has an
-//! entry while requests are under way.
+//! entry while requests are under way, and some keep it beyond that: the next request of one of few
+//! clients to one of few next hops allocates nothing.
 
 use super::{OpenConnections, Waiting};
 use crate::next_hops::destination::Destination;
 use crate::next_hops::failure::ConnectFailure;
-use crate::next_hops::hop_key::HopKey;
+use crate::next_hops::hop_key::{ByHop, HopKey, MadeHash, half};
 use crate::next_hops::rules::ConnectionRules;
 use crate::workers::{Network, Worker};
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::{BuildHasher as _, BuildHasherDefault, Hash, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -25,13 +25,31 @@ use weir_semantics::ProxyError;
 /// Tables, each with its own lock: requests to different next hops seldom wait for one another.
 const TABLES: usize = 16;
 
+/// Entries that a table may have before those are removed that no request needs.
+const KEPT_ENTRIES_MAX: usize = 16;
+
 /// The requests under way to all next hops.
 #[derive(Debug, Default)]
 pub(super) struct ClientUses {
-    tables: [Mutex<HashMap<HopKey, HopUses>>; TABLES],
+    tables: [Mutex<ByHop<HopUses>>; TABLES],
     /// How many each client has under way, to whatever next hops.
-    clients: [Mutex<HashMap<ClientNetwork, usize>>; TABLES],
+    clients: [Mutex<ByClient>; TABLES],
     hasher: RandomState,
+}
+
+type ByClient = HashMap<ClientKey, usize, BuildHasherDefault<MadeHash>>;
+
+/// A client with its hash, which a request needs when it begins and when it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ClientKey {
+    client: ClientNetwork,
+    hash: u32,
+}
+
+impl Hash for ClientKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u32(self.hash);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -81,7 +99,7 @@ impl Drop for HopUse {
 #[derive(Debug)]
 struct AllUse {
     open: Arc<OpenConnections>,
-    client: Option<ClientNetwork>,
+    client: Option<ClientKey>,
 }
 
 impl Drop for AllUse {
@@ -144,39 +162,55 @@ impl Drop for HeldBackByHop {
 }
 
 impl ClientUses {
-    fn table(&self, hop: &HopKey) -> MutexGuard<'_, HashMap<HopKey, HopUses>> {
-        lock(&self.tables, self.hasher.hash_one(hop))
+    fn table(&self, hop: &HopKey) -> MutexGuard<'_, ByHop<HopUses>> {
+        lock(&self.tables, hop.made_hash())
     }
 
-    fn clients(&self, client: ClientNetwork) -> MutexGuard<'_, HashMap<ClientNetwork, usize>> {
-        lock(&self.clients, self.hasher.hash_one(client))
+    fn clients(&self, client: ClientKey) -> MutexGuard<'_, ByClient> {
+        lock(&self.clients, client.hash)
+    }
+
+    fn client_key(&self, client: ClientNetwork) -> ClientKey {
+        let hash = half(self.hasher.hash_one(client));
+        ClientKey { client, hash }
+    }
+
+    /// Begins a request to a next hop as `begin` does with its entry.
+    fn begin<T>(&self, hop: &HopKey, begin: impl FnOnce(&mut HopUses) -> T) -> T {
+        let mut table = self.table(hop);
+        match table.get_mut(hop) {
+            Some(uses) => begin(uses),
+            None => begin(table.entry(hop.clone()).or_default()),
+        }
     }
 
     /// Changes an entry, and removes it if it is of no use any more.
     fn change(&self, hop: &HopKey, change: impl FnOnce(&mut HopUses)) {
-        // an entry, as it is found and removed with one hash
-        if let Entry::Occupied(mut entry) = self.table(hop).entry(hop.clone()) {
-            let uses = entry.get_mut();
-            change(uses);
-            if uses.shares.is_idle() {
-                entry.remove();
-            }
+        let mut table = self.table(hop);
+        let Some(uses) = table.get_mut(hop) else {
+            return;
+        };
+        change(uses);
+        if uses.shares.is_idle() && table.len() > KEPT_ENTRIES_MAX {
+            table.remove(hop);
         }
     }
 
-    fn end_of_all(&self, client: ClientNetwork) {
-        if let Entry::Occupied(mut entry) = self.clients(client).entry(client) {
-            let held = entry.get_mut();
-            *held = held.saturating_sub(1);
-            if *held == 0 {
-                entry.remove();
-            }
+    fn end_of_all(&self, client: ClientKey) {
+        let mut clients = self.clients(client);
+        let Some(held) = clients.get_mut(&client) else {
+            return;
+        };
+        *held = held.saturating_sub(1);
+        if *held == 0 && clients.len() > KEPT_ENTRIES_MAX {
+            clients.remove(&client);
         }
     }
 }
 
-fn lock<T>(tables: &[Mutex<T>; TABLES], hash: u64) -> MutexGuard<'_, T> {
-    let at = usize::from(hash.to_le_bytes()[0]) % TABLES;
+fn lock<T>(tables: &[Mutex<T>; TABLES], hash: u32) -> MutexGuard<'_, T> {
+    // the table itself goes by the bits at both ends
+    let at = usize::from(hash.to_le_bytes()[2]) % TABLES;
     tables[at].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -193,13 +227,9 @@ impl OpenConnections {
         rules: &ConnectionRules,
         destination: &Destination,
     ) -> Result<ClientUse, ConnectFailure> {
-        let begins = {
-            let mut table = self.uses.table(&destination.hop);
-            let uses = table.entry(destination.hop.clone()).or_default();
-            let (client, max) = (destination.client, rules.open.per_hop_max);
-            uses.shares.try_begin(client, max)
-        };
-        if !begins {
+        let (client, max) = (destination.client, rules.open.per_hop_max);
+        let begin = |uses: &mut HopUses| uses.shares.try_begin(client, max);
+        if !self.uses.begin(&destination.hop, begin) {
             return Err(has_its_share(destination, false));
         }
         self.begin_of_all(network, rules, self.of_hop(destination))
@@ -230,21 +260,21 @@ impl OpenConnections {
         destination: &Destination,
     ) -> Result<ClientUse, HeldBack> {
         let (client, max) = (destination.client, rules.open.per_hop_max);
-        {
-            let mut table = self.uses.table(&destination.hop);
-            let uses = table.entry(destination.hop.clone()).or_default();
-            if let (Err(request), Some(client)) = (uses.shares.begin(client, max), client) {
-                let (sender, released) = oneshot::channel();
-                uses.waiting.insert(request, sender);
-                return Err(HeldBack::OfHop(HeldBackByHop {
-                    open: Arc::clone(self),
-                    hop: destination.hop.clone(),
-                    client,
-                    request,
-                    released,
-                    is_taken: false,
-                }));
-            }
+        let held_back = self.uses.begin(&destination.hop, |uses| {
+            let request = uses.shares.begin(client, max).err()?;
+            let (sender, released) = oneshot::channel();
+            uses.waiting.insert(request, sender);
+            Some((client?, request, released))
+        });
+        if let Some((client, request, released)) = held_back {
+            return Err(HeldBack::OfHop(HeldBackByHop {
+                open: Arc::clone(self),
+                hop: destination.hop.clone(),
+                client,
+                request,
+                released,
+                is_taken: false,
+            }));
         }
         self.begin_of_all(network, rules, self.of_hop(destination))
             .ok_or(HeldBack::OfAll)
@@ -268,7 +298,8 @@ impl OpenConnections {
         rules: &ConnectionRules,
         of_hop: HopUse,
     ) -> Option<ClientUse> {
-        if let Some(client) = of_hop.client {
+        let client = of_hop.client.map(|client| self.uses.client_key(client));
+        if let Some(client) = client {
             let mut clients = self.uses.clients(client);
             let held = clients.entry(client).or_default();
             let (max, open) = (rules.open.total_max, self.total());
@@ -285,7 +316,7 @@ impl OpenConnections {
         Some(ClientUse {
             _of_all: AllUse {
                 open: Arc::clone(self),
-                client: of_hop.client,
+                client,
             },
             _of_hop: of_hop,
         })

@@ -18,8 +18,8 @@ pub(super) use waiter::{Waiter, Waiting};
 
 use super::connection::IdleConnection;
 use super::failure::ConnectFailure;
-use super::hop_key::HopKey;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use super::hop_key::{ByHop, HopKey};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::futures::Notified;
@@ -47,7 +47,7 @@ pub struct OpenConnections {
 
 #[derive(Debug, Default)]
 struct HopTable {
-    hops: HashMap<HopKey, Entry>,
+    hops: ByHop<Entry>,
     next_waiter: u64,
 }
 

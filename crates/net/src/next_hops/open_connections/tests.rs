@@ -18,13 +18,7 @@ const DEMAND: Demand = Demand {
 /// The open connections, at most two to a next hop, and one that is busy and took 20 ms to set up.
 fn one_busy() -> (Arc<OpenConnections>, HopKey, OpenRules, Permit) {
     let open = Arc::new(OpenConnections::default());
-    let hop = HopKey {
-        host: "a.example".into(),
-        port: 80,
-        tls: None,
-        http2: false,
-        proxy_header: None,
-    };
+    let hop = HopKey::new("a.example", 80);
     let rules = OpenRules {
         per_hop_max: 2,
         total_max: 4096,

@@ -49,6 +49,19 @@ fn few_connections_are_not_shared() {
     assert_eq!(fill_at_most(&mut shares, 100, SHARED_FROM), SHARED_FROM / 2);
 }
 
+#[test]
+fn few_clients_without_a_request_are_remembered() {
+    let mut shares = ClientShares::default();
+    for number in 0..100 {
+        assert!(shares.try_begin(Some(client(number)), 256));
+    }
+    assert_eq!(shares.clients.len(), 100);
+    (0..100).for_each(|number| shares.end(Some(client(number))));
+    assert_eq!(shares.clients.len(), KEPT_CLIENTS_MAX);
+    let mut kept = shares.clients.values();
+    assert!(kept.all(|share| *share == Share::default()));
+}
+
 fn fill_at_most(shares: &mut ClientShares, requests: usize, max: usize) -> usize {
     let begun = (0..requests).filter(|_| shares.try_begin(Some(client(1)), max));
     begun.count()
@@ -172,6 +185,7 @@ proptest! {
         }
         (0..unasked).for_each(|_| shares.end(None));
         prop_assert!(shares.is_idle());
-        prop_assert!(shares.clients.is_empty());
+        let mut kept = shares.clients.values();
+        prop_assert!(kept.all(|share| *share == Share::default()));
     }
 }

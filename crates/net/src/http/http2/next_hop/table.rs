@@ -1,7 +1,7 @@
 //! The connections of HTTP/2 that a worker has to next hops, and the requests that wait for one.
 
 use super::connection::Connection;
-use crate::next_hops::{ConnectFailure, ConnectionRules, Destination, HopKey};
+use crate::next_hops::{ByHop, ConnectFailure, ConnectionRules, Destination, HopKey};
 use crate::workers::Worker;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -31,7 +31,7 @@ const EXCLUSIVE_SET_UPS_MAX: usize = 16;
 /// The connections of one worker.
 #[derive(Default)]
 pub(super) struct Table {
-    hops: RefCell<HashMap<HopKey, Hop>>,
+    hops: RefCell<ByHop<Hop>>,
     numbered: Cell<u32>,
     waits: Cell<u64>,
 }
