@@ -9,7 +9,7 @@ use crate::log::words;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_measure::Verdict;
 use weir_policy::verdict::StaleReason;
-use weir_policy::{Handling, NotStored, RefuseReason, Storing};
+use weir_policy::{Digest, Handling, NotStored, RefuseReason, Storing};
 use weir_semantics::Method;
 
 impl RequestState {
@@ -52,6 +52,7 @@ impl RequestState {
             admin,
             &CountedRequest {
                 target: self.target_name(),
+                key: self.target_key(),
                 client: Some(client),
                 next_hop: log.next_hop(),
                 weights: Weights {
@@ -77,6 +78,7 @@ impl RequestState {
             admin,
             &CountedRequest {
                 target: self.target_name(),
+                key: self.target_key(),
                 client: None,
                 next_hop: self.log.next_hop(),
                 weights: self.log.next_hop_weights(),
@@ -92,6 +94,13 @@ impl RequestState {
         let sums = self.worker.top.borrow();
         let next_hop = self.log.next_hop();
         Some(Box::new(FetchNames::new(&sums, admin, &target, next_hop)))
+    }
+
+    /// The cache key, if it is that of its target alone: not of a tunnel, nor where rules have
+    /// changed what is in it.
+    fn target_key(&self) -> Option<Digest> {
+        let is_of_target = self.key != Digest::default() && !self.is_rekeyed;
+        is_of_target.then_some(self.key)
     }
 
     /// Its target, if it stands for something: that of a refused request may not.

@@ -13,16 +13,19 @@ use weir_policy::Digest;
 /// at most.
 const TARGETS: usize = 1 << u8::BITS;
 
+/// Targets whose forwarded requests are added up at once. With their names 30 KiB at most.
+const FORWARDED_TARGETS: usize = 64;
+
 /// Clients, and next hops, that are added up at once.
 const ADDRESSES: usize = 64;
 
-/// Hits of one target.
+/// Requests for one target.
 #[derive(Clone, Debug, Default)]
 struct TargetSum {
     digest: u64,
-    requests: u64,
-    bytes: u64,
+    weights: Weights,
     keys: TargetKeys,
+    /// Empty as long as it has no names.
     url: String,
     host: String,
 }
@@ -38,6 +41,8 @@ struct AddressSums<A> {
 pub(crate) struct CountedRequest<'a> {
     /// Its target, if it stands for something.
     pub(crate) target: Option<TargetName<'a>>,
+    /// The key of that alone, if there is one.
+    pub(crate) key: Option<Digest>,
     /// Its client, if it has one.
     pub(crate) client: Option<IpAddr>,
     /// The next hop that it was sent to last.
@@ -52,8 +57,10 @@ pub(crate) struct CountedRequest<'a> {
 pub(crate) struct Accumulator {
     tops: Arc<Tops>,
     worker: usize,
-    /// Empty before the first hit.
+    /// Hits; empty before the first one.
     targets: Vec<TargetSum>,
+    /// Other requests for targets that were requested before; empty before the first one.
+    forwarded: Vec<TargetSum>,
     clients: AddressSums<IpAddr>,
     next_hops: AddressSums<SocketAddr>,
     /// Seconds since the counts were halved.
@@ -67,6 +74,7 @@ impl Accumulator {
             tops: Arc::clone(tops),
             worker,
             targets: Vec::new(),
+            forwarded: Vec::new(),
             clients: AddressSums::new(),
             next_hops: AddressSums::new(),
             age_s: 0,
@@ -93,8 +101,8 @@ impl Accumulator {
         let digest = low(key);
         match self.targets.get_mut(place_of(digest)) {
             Some(sum) if sum.digest == digest => {
-                sum.requests += 1;
-                sum.bytes += bytes;
+                sum.weights.requests += 1;
+                sum.weights.to_clients += bytes;
             }
             _ => self.begin(admin, digest, target(), bytes),
         }
@@ -107,21 +115,16 @@ impl Accumulator {
             self.targets = vec![TargetSum::default(); TARGETS];
         }
         let sum = &mut self.targets[place_of(digest)];
-        if sum.requests > 0 {
+        if sum.weights.requests > 0 {
             match self.tops.try_lock(self.worker) {
                 Some(mut top) => sum.give(&mut top),
                 None => self.tops.dropped(),
             }
         }
-        let cuts_query = admin.top_queries == TopQueries::Cut;
         sum.digest = digest;
-        sum.requests = 1;
-        sum.bytes = bytes;
-        sum.keys = target.keys(self.tops.keys(), cuts_query);
-        sum.url.clear();
-        target.write_url(cuts_query, &mut sum.url);
-        sum.host.clear();
-        target.write_host(&mut sum.host);
+        sum.weights.requests = 1;
+        sum.weights.to_clients = bytes;
+        sum.name(&self.tops, admin, &target);
     }
 
     /// So many requests of a client were answered at once, with so many bytes in all. Part of the
@@ -167,7 +170,7 @@ impl Accumulator {
     /// Counts a request that did not take the fast path.
     pub(crate) fn count(&mut self, admin: &Admin, request: &CountedRequest<'_>) {
         let weights = &request.weights;
-        // few clients and next hops have many requests; of targets nearly each is another one
+        // few clients and next hops have many requests
         if let Some(client) = request.client {
             self.add_client(client, weights);
         }
@@ -177,6 +180,22 @@ impl Accumulator {
         let Some(target) = &request.target else {
             return;
         };
+        let digest = request.key.map(low);
+        let is_known = |sum: &&mut TargetSum| Some(sum.digest) == digest;
+        let known = digest.and_then(|digest| self.forwarded.get_mut(forwarded_place(digest)));
+        if let Some(sum) = known.filter(is_known) {
+            if sum.url.is_empty() {
+                sum.name(&self.tops, admin, target);
+            }
+            sum.weights.add(weights);
+            if let Some(miss) = &request.miss {
+                match self.tops.try_lock(self.worker) {
+                    Some(mut top) => top.push_miss(|name| name.push_str(&sum.url), miss),
+                    None => self.tops.dropped(),
+                }
+            }
+            return;
+        }
         let Some(mut top) = self.tops.try_lock(self.worker) else {
             return self.tops.dropped();
         };
@@ -188,14 +207,19 @@ impl Accumulator {
         if let Some(miss) = &request.miss {
             top.push_miss(|name| target.write_url(cuts_query, name), miss);
         }
+        if let Some(digest) = digest {
+            self.forwarded
+                .resize_with(FORWARDED_TARGETS, Default::default);
+            self.forwarded[forwarded_place(digest)].await_next(digest, &mut top);
+        }
     }
 
     /// Gives the sketches what was added up, and halves their counts in time. To be called each
     /// second.
     pub(crate) fn tick(&mut self) {
         self.age_s += 1;
-        let is_used =
-            !self.targets.is_empty() || self.clients.is_used() || self.next_hops.is_used();
+        let has_targets = !self.targets.is_empty() || !self.forwarded.is_empty();
+        let is_used = has_targets || self.clients.is_used() || self.next_hops.is_used();
         if !is_used && self.age_s < HALVING_S {
             return;
         }
@@ -203,7 +227,8 @@ impl Accumulator {
         let Some(mut top) = self.tops.try_lock(self.worker) else {
             return;
         };
-        for sum in self.targets.iter_mut().filter(|sum| sum.requests > 0) {
+        let all = self.targets.iter_mut().chain(&mut self.forwarded);
+        for sum in all.filter(|sum| sum.weights != Weights::default()) {
             sum.give(&mut top);
         }
         for (address, weights) in self.clients.take() {
@@ -220,13 +245,29 @@ impl Accumulator {
 }
 
 impl TargetSum {
+    /// Takes the names of `target`.
+    fn name(&mut self, tops: &Tops, admin: &Admin, target: &TargetName<'_>) {
+        let cuts_query = admin.top_queries == TopQueries::Cut;
+        self.keys = target.keys(tops.keys(), cuts_query);
+        self.url.clear();
+        target.write_url(cuts_query, &mut self.url);
+        self.host.clear();
+        target.write_host(&mut self.host);
+    }
+
+    /// Adds it to the sketches, and waits for the next request for another target: most are
+    /// requested once, and take no names.
+    fn await_next(&mut self, digest: u64, top: &mut WorkerTop) {
+        if self.weights != Weights::default() {
+            self.give(top);
+        }
+        self.digest = digest;
+        self.url.clear();
+    }
+
     /// Adds it to the sketches. The target keeps its place.
     fn give(&mut self, top: &mut WorkerTop) {
-        let weights = Weights {
-            requests: std::mem::take(&mut self.requests),
-            to_clients: std::mem::take(&mut self.bytes),
-            ..Weights::default()
-        };
+        let weights = std::mem::take(&mut self.weights);
         let names = (|| self.url.as_str().into(), || self.host.as_str().into());
         top.add_target(self.keys, &weights, names);
     }
@@ -288,6 +329,11 @@ fn low(key: Digest) -> u64 {
 fn place_of(digest: u64) -> usize {
     let [lowest, ..] = digest.to_le_bytes();
     usize::from(lowest)
+}
+
+/// Where the sum of the forwarded requests for a target is.
+fn forwarded_place(digest: u64) -> usize {
+    place_of(digest) % FORWARDED_TARGETS
 }
 
 /// Where the sum of an address is. Clients that aim at one place make this worker give sums to its

@@ -42,6 +42,7 @@ fn target(path: &str) -> TargetName<'_> {
 fn request(target: TargetName<'_>, client: IpAddr, to_clients: u64) -> CountedRequest<'_> {
     CountedRequest {
         target: Some(target),
+        key: None,
         client: Some(client),
         next_hop: None,
         weights: Weights {
@@ -227,6 +228,50 @@ fn counts_are_halved_each_ten_minutes() {
     assert_eq!(count(), 500);
     (0..HALVING_S).for_each(|_| sums.tick());
     assert_eq!(count(), 250);
+}
+
+#[test]
+fn forwarded_requests_are_counted_once_each_whatever_targets_share_a_place() {
+    let (tops, _) = tops(1);
+    let admin = shows_all();
+    let mut sums = Accumulator::new(&tops, 0);
+    let mut at_unix_ms = 0;
+    let mut count = |sums: &mut Accumulator, number: u64, path: &str| {
+        at_unix_ms += 1;
+        sums.count(
+            &admin,
+            &CountedRequest {
+                key: Some(Digest(number, 0)),
+                miss: Some(MissFacts {
+                    at_unix_ms,
+                    method: "GET",
+                    client: ALICE,
+                    why: Verdict::UriMiss,
+                    status: 200,
+                    not_stored: None,
+                    refused: None,
+                }),
+                ..request(target(path), ALICE, 100)
+            },
+        );
+    };
+    let places = 256;
+    for _ in 0..5 {
+        count(&mut sums, 1, "/a");
+    }
+    count(&mut sums, 1 + places, "/b");
+    count(&mut sums, 1, "/a");
+    count(&mut sums, 2, "/c");
+    count(&mut sums, 2, "/c");
+    sums.tick();
+    let table = tops.table(TopOf::Urls, TopBy::Requests, 5, &admin);
+    let url = |path: &str| format!("http://example.org{path}");
+    let (a, b, c) = (url("/a"), url("/b"), url("/c"));
+    assert_eq!(rows(&table), [(&*a, 6), (&*c, 2), (&*b, 1)]);
+    let misses = tops.misses(&admin).misses;
+    let urls: Vec<&str> = misses.iter().map(|miss| miss.url.as_str()).collect();
+    let expected = [&c, &c, &a, &b, &a, &a, &a, &a, &a];
+    assert_eq!(urls, expected.map(String::as_str));
 }
 
 #[test]
