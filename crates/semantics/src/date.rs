@@ -205,10 +205,18 @@ fn is_zone(zone: &[u8]) -> bool {
     zone.eq_ignore_ascii_case(b" GMT")
 }
 
+/// The number of a month, whose name is compared without regard to case: three bytes at a time, as
+/// each response has one or two dates.
 fn month(name: &[u8]) -> Option<i64> {
+    // no byte but a letter becomes a small letter by this
+    const LOWER: u32 = 0x0020_2020;
+    const fn packed([first, second, third]: [u8; 3]) -> u32 {
+        u32::from_be_bytes([0, first, second, third]) | LOWER
+    }
+    let name = packed(name.try_into().ok()?);
     (1..)
         .zip(MONTHS)
-        .find(|(_, month)| name.eq_ignore_ascii_case(*month))
+        .find(|(_, month)| packed(**month) == name)
         .map(|(number, _)| number)
 }
 

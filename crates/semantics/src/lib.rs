@@ -67,7 +67,7 @@ pub use ranges::part::{Fits, RequestedPart, combines};
 pub use ranges::range::{ByteRange, RangeKind, RangeOutcome, RangeSpan, select, single_range};
 pub use status::{is_final, is_heuristically_cacheable, is_understood};
 pub use targets::host::{Authority, AuthorityError, HostName};
-pub use targets::target::{Form, Scheme, Target, TargetError, canonical_target};
+pub use targets::target::{Form, Scheme, Target, TargetError, canonical_target, without_query};
 pub use time::{DeltaSeconds, Timestamp};
 pub use validation::conditional::{Precondition, Validators, evaluate, if_range_holds};
 pub use validation::entity_tag::{EntityTag, Strength};

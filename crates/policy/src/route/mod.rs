@@ -43,7 +43,7 @@ use core::fmt;
 use health::Health;
 use hop_choice::HopChoice;
 use splitmix::SplitMix;
-use weir_semantics::words;
+use weir_semantics::{without_query, words};
 
 pub use cache_digest::{
     ADDITIONS_MAX, Applied, CacheDigest, DIGEST_BYTES_MAX, DigestError, DigestKeys, DigestReader,
@@ -431,7 +431,7 @@ impl Routes {
     /// # Errors
     /// [`NoRoute`] if no route is for it.
     pub fn find(&self, host: &str, path: &str) -> Result<RouteId, NoRoute> {
-        let path = path.split('?').next().unwrap_or(path);
+        let path = without_query(path);
         let mut refusal = NoRoute::Host;
         let mut search = |routes: &[RouteId]| {
             let is_for = |id: &&RouteId| is_prefix(&self.routes[id.0 as usize].path_prefix, path);

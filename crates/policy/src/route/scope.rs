@@ -3,6 +3,7 @@
 use super::host::{self, HostPattern};
 use super::is_prefix;
 use alloc::string::String;
+use weir_semantics::without_query;
 
 /// The targets that something of an operator's is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +71,7 @@ impl Scope {
     }
 
     fn covers_path(&self, path: &str) -> bool {
-        let path = path.split('?').next().unwrap_or(path);
+        let path = without_query(path);
         is_prefix(&self.path_prefix, path)
     }
 }

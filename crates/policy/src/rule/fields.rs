@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
 use core::net::IpAddr;
 use weir_extend::{FieldError, FieldRule, FieldRuleError, Fields};
-use weir_semantics::{Known, identify, is_same_field, list_elements};
+use weir_semantics::{Known, identify, is_same_field, list_elements, without_query};
 
 /// Most changes of a head that one rule makes.
 pub const FIELDS_MAX: usize = 32;
@@ -50,7 +50,7 @@ impl<'a> Values<'a> {
         Self {
             client,
             host,
-            path: path_and_query.split('?').next().unwrap_or_default(),
+            path: without_query(path_and_query),
         }
     }
 

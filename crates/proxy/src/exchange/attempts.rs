@@ -63,7 +63,9 @@ impl Attempts {
         let settings = Arc::clone(&exchange.settings);
         let mut attempts = HopAttempts::first(self.next_hop.route_hop());
         loop {
-            let by_http1 = needs_http1(exchange);
+            // the target is read for that: not where no HTTP/2 is spoken
+            let speaks_http2 = self.next_hop.destination.hop.http2;
+            let by_http1 = speaks_http2 && needs_http1(exchange);
             let how = (self.need, by_http1);
             let opened = open(worker, &settings, &self.next_hop, how).await;
             let failure = match opened {

@@ -46,7 +46,7 @@ use weir_policy::{
     Digest, Event, Forwarding, KeyHasher, Missing, Phase, Phases, Rules, Serving, Transaction,
 };
 use weir_semantics::{
-    FieldLine, FieldNames, NamedFields, RequestDirectives, RequestFacts, Timestamp,
+    FieldLine, FieldNames, NamedFields, RequestDirectives, RequestFacts, Timestamp, without_query,
 };
 use weir_store::{DiskVariants, ExpectedResponse, StoredResponse};
 
@@ -170,6 +170,7 @@ pub(crate) struct RequestState {
 
 impl RequestState {
     /// The state of a request at its first decision.
+    #[inline(always)]
     pub(crate) fn new(
         (worker, client): (Rc<Worker>, RequestClient),
         request: Request,
@@ -369,8 +370,12 @@ impl RequestState {
         counted_client(&self.settings, self.client.facts(), &fields)
     }
 
-    /// Its client's connection, of which a next hop may be told; `None` as above.
+    /// Its client's connection, of which a next hop may be told; `None` as above, and where none is
+    /// told.
     pub(crate) fn client_ends(&self) -> Option<ClientEnds> {
+        if !self.settings.tells_next_hops {
+            return None;
+        }
         self.counted_client().and_then(|_| self.client.ends())
     }
 
@@ -515,7 +520,7 @@ impl RequestState {
         ClientNetwork::of(self.client.facts().peer.ip()).hash_into(&mut hasher);
         hasher.part(self.request.host.as_bytes());
         let path = self.request.path_and_query();
-        hasher.part(path.split('?').next().unwrap_or_default().as_bytes());
+        hasher.part(without_query(path).as_bytes());
         Some(hasher.finish())
     }
 

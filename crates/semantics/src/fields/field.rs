@@ -126,6 +126,23 @@ pub fn is_token(value: &[u8]) -> bool {
 /// Is this a byte of a token (RFC 9110 §5.6.2)?
 #[inline]
 pub(crate) const fn is_tchar(byte: u8) -> bool {
+    TCHARS[byte as usize]
+}
+
+/// Which bytes are: each byte of what is written as a token is looked at.
+const TCHARS: [bool; 256] = {
+    let mut tchars = [false; 256];
+    let mut byte = u8::MAX;
+    loop {
+        tchars[byte as usize] = is_listed(byte);
+        if byte == 0 {
+            break tchars;
+        }
+        byte -= 1;
+    }
+};
+
+const fn is_listed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
             byte,

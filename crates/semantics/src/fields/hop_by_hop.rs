@@ -67,6 +67,8 @@ pub const CONNECTION_OPTIONS_MAX: usize = 64;
 /// field of the message, however few options are in them.
 pub const CONNECTION_BYTES_MAX: usize = 64 * CONNECTION_OPTIONS_MAX;
 
+const NAME: &str = "connection";
+
 /// What the `Connection` lines of a message say.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionOptions<'a> {
@@ -98,10 +100,11 @@ impl<'a> ConnectionOptions<'a> {
             count: 0,
             bytes: 0,
         };
-        for line in fields
-            .iter()
-            .filter(|line| identify(line.name) == Some(Known::Connection))
-        {
+        // lengths first: most messages have no such line
+        let is_connection = |line: &&FieldLine<'_>| {
+            line.name.len() == NAME.len() && line.name.eq_ignore_ascii_case(NAME)
+        };
+        for line in fields.iter().filter(is_connection) {
             options.bytes += line.value.len();
             for option in list_elements(line.value) {
                 options.count += 1;
@@ -137,7 +140,7 @@ impl<'a> ConnectionOptions<'a> {
         if !(self.others || self.keep_alive || self.upgrade) {
             return false;
         }
-        are_named(lines_named(self.fields, "connection"), field)
+        are_named(lines_named(self.fields, NAME), field)
     }
 
     /// The fields that the options name, for the trailer section: they go no further from there
@@ -147,7 +150,7 @@ impl<'a> ConnectionOptions<'a> {
         if !self.others {
             return NamedFields::NONE;
         }
-        let lines: Vec<&[u8]> = lines_named(self.fields, "connection").collect();
+        let lines: Vec<&[u8]> = lines_named(self.fields, NAME).collect();
         NamedFields {
             options: Some(lines.join(&b","[..]).into()),
             others: FieldNames::NONE,

@@ -52,6 +52,16 @@ pub struct Target<'a> {
     pub path_and_query: &'a str,
 }
 
+/// The path of a target's path and query.
+#[must_use]
+#[inline]
+pub fn without_query(path_and_query: &str) -> &str {
+    // paths are short: a search by words has more to set up than to search
+    let mut bytes = path_and_query.bytes();
+    let end = bytes.position(|byte| byte == b'?');
+    end.map_or(path_and_query, |end| &path_and_query[..end])
+}
+
 impl Target<'_> {
     /// Appends host and port in the form of `Host` and of an absolute-form: without the port if it
     /// is the scheme's own.
@@ -310,6 +320,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn path_ends_where_the_query_begins() {
+        for (target, path) in [
+            ("/", "/"),
+            ("*", "*"),
+            ("/a/b?c", "/a/b"),
+            ("/?", "/"),
+            ("/a?b?c", "/a"),
+        ] {
+            assert_eq!(without_query(target), path, "{target}");
+        }
+    }
 
     type Found = Result<(String, Form), TargetError>;
 

@@ -83,18 +83,25 @@ pub(super) fn write_node(address: IpAddr, port: Option<u16>, quotes: bool, out: 
 
 /// Appends an address in the usual spelling, which is a token.
 fn write_ipv4(address: Ipv4Addr, out: &mut Vec<u8>) {
+    let mut text = [0; "255.255.255.255".len()];
+    let mut end = 0;
+    let mut push = |byte| {
+        text[end] = byte;
+        end += 1;
+    };
     for (place, octet) in address.octets().into_iter().enumerate() {
         if place > 0 {
-            out.push(b'.');
+            push(b'.');
         }
         if octet >= 100 {
-            out.push(b'0' + octet / 100);
+            push(b'0' + octet / 100);
         }
         if octet >= 10 {
-            out.push(b'0' + octet / 10 % 10);
+            push(b'0' + octet / 10 % 10);
         }
-        out.push(b'0' + octet % 10);
+        push(b'0' + octet % 10);
     }
+    out.extend_from_slice(&text[..end]);
 }
 
 /// Appends the value of a parameter: a token, else a quoted string. It has neither quotes nor

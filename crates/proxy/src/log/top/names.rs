@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hash as _, Hasher as _, RandomState};
 use std::net::IpAddr;
 use weir_measure::live::NAME_BYTES_MAX;
-use weir_semantics::{Scheme, Target};
+use weir_semantics::{Scheme, Target, without_query};
 
 /// Most bytes of the name of a host. Names of the DNS have at most 253, and few have more than 64.
 pub(super) const HOST_BYTES_MAX: usize = 128;
@@ -50,9 +50,10 @@ impl<'a> TargetName<'a> {
     /// Without its query, if queries are cut.
     fn path(&self, cuts_query: bool) -> Option<&'a str> {
         let path = self.path?;
-        Some(match path.split_once('?') {
-            Some((path, _)) if cuts_query => path,
-            _ => path,
+        Some(if cuts_query {
+            without_query(path)
+        } else {
+            path
         })
     }
 
