@@ -209,7 +209,11 @@ fn take_head(
     let Front { head, consumed, .. } = front;
     let Input { bytes: input, at } = front.input;
     let settings = receiver.settings;
-    if let Some(lines) = without_claims(settings, &receiver.client, head.fields) {
+    let may_claim = match front.recent {
+        Recent::Known(known) => known.has_claims(),
+        Recent::New(_) | Recent::Unfit => true,
+    };
+    if may_claim && let Some(lines) = without_claims(settings, &receiver.client, head.fields) {
         let head = &RequestHead {
             fields: &lines,
             ..*head

@@ -16,6 +16,7 @@
 
 use super::facts::Request;
 use super::judge::ReceivedRequest;
+use super::who_asked::has_claims;
 use crate::config::Mode;
 use crate::settings::Settings;
 use std::rc::Rc;
@@ -42,12 +43,19 @@ pub(crate) struct RecentHead {
     pub(super) facts: RequestFacts,
     /// Digest of the cache key.
     pub(super) key: Digest,
+    /// It says for whom it is forwarded, which not each client may.
+    has_claims: bool,
 }
 
 impl RecentHead {
     /// What was received.
     pub(crate) fn request(&self) -> &Request {
         &self.request
+    }
+
+    /// Whether it has a field that is believed of trusted proxies alone.
+    pub(crate) const fn has_claims(&self) -> bool {
+        self.has_claims
     }
 
     fn is(&self, listener: (Mode, Scheme), bytes: &[u8]) -> bool {
@@ -199,6 +207,7 @@ impl RecentHead {
             request: Request::new(received, head),
             facts,
             key: received.key(secret),
+            has_claims: has_claims(head.fields),
         })
     }
 }
@@ -395,6 +404,27 @@ mod tests {
         let http10 = "GET /a HTTP/1.0\r\nHost: a.example\r\nConnection: keep-alive\r\n\r\n";
         assert!(!receiver.learn(http10));
         assert!(receiver.learn(&get("/a", "X-Cookie: x\r\n")));
+    }
+
+    #[test]
+    fn known_head_tells_whether_it_has_what_few_clients_may_say() {
+        let mut receiver = Receiver::new(GATEWAY);
+        for (fields, expected) in [
+            ("", false),
+            ("Accept: */*\r\n", false),
+            ("forwarded: for=a\r\n", true),
+            ("X-Forwarded-For: 192.0.2.1\r\n", true),
+            ("x_forwarded_host: b\r\n", true),
+        ] {
+            let text = get("/a", fields);
+            assert!(receiver.learn(&text), "{fields}");
+            let heads = &mut receiver.heads;
+            let recent = heads.find(&receiver.settings, GATEWAY, text.as_bytes());
+            let Recent::Known(known) = recent else {
+                panic!("it is known");
+            };
+            assert_eq!(known.has_claims(), expected, "{fields}");
+        }
     }
 
     #[test]

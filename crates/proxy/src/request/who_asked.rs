@@ -161,7 +161,7 @@ impl<'a> WhoAsked<'a> {
     }
 }
 
-fn has_claims(fields: &[FieldLine<'_>]) -> bool {
+pub(super) fn has_claims(fields: &[FieldLine<'_>]) -> bool {
     fields.iter().any(|line| is_claim(line.name))
 }
 

@@ -129,6 +129,20 @@ fn claims_of_a_trusted_proxy_are_sent_on_with_the_proxy_added() {
     assert_eq!(head.all("x-forwarded-for"), ["127.0.0.2"]);
 }
 
+/// What is known of a head does not say whose word it is.
+#[test]
+fn claims_that_a_trusted_proxy_has_sent_before_are_believed_of_no_other_client() {
+    let setup = Setup::gateway_with(trusting);
+    let claims = "X-Forwarded-For: 192.0.2.7\r\n";
+    // it is remembered by the third time
+    for _ in 0..3 {
+        let head = forwarded(&setup, setup.proxy.client_at(PROXY), claims);
+        assert_eq!(head.all("x-forwarded-for"), ["192.0.2.7, 127.0.0.2"]);
+    }
+    let head = forwarded(&setup, setup.proxy.client(), claims);
+    assert_eq!(head.all("x-forwarded-for"), ["127.0.0.1"]);
+}
+
 #[test]
 fn claims_in_the_trailer_section_go_no_further() {
     let setup = Setup::gateway_with(trusting);
