@@ -17,5 +17,5 @@ pub use reset_budget::ResetBudget;
 pub use shutdown::Stage;
 pub use sleepers::{COARSE_FROM, SleeperPlace};
 pub use stream_places::{ClientStreams, StreamPlace};
-pub use worker::{SCRATCH_BYTES, Worker};
+pub use worker::{Pass, SCRATCH_BYTES, Worker};
 pub use worker_pool::{Accepted, OpenListener, Service, WorkerPool};

@@ -23,6 +23,26 @@ pub const SCRATCH_BYTES: usize = 64 * 1024;
 /// The wall clock may be this late, milliseconds.
 const WALL_MS: u64 = 10;
 
+/// The time in a pass of a task.
+#[derive(Clone, Copy)]
+enum PassTime {
+    /// No task has begun one.
+    Outside,
+    /// Nothing has asked for it yet.
+    Unread,
+    Read(Now),
+}
+
+/// A pass of a task ([`Worker::begin_pass`]).
+#[must_use]
+pub struct Pass<'a>(&'a Worker);
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        self.0.pass.set(PassTime::Outside);
+    }
+}
+
 /// What the tasks of one thread share. Nothing here is locked: a task borrows between two awaits
 /// only.
 pub struct Worker {
@@ -33,6 +53,7 @@ pub struct Worker {
     counters: Arc<Counters>,
     clock: Clock,
     wall: Cell<Now>,
+    pass: Cell<PassTime>,
     date: RefCell<(Timestamp, [u8; 29])>,
     scratch: RefCell<Box<[u8]>>,
     sleepers: RefCell<Sleepers>,
@@ -59,6 +80,7 @@ impl Worker {
                 wall: Timestamp(i64::MIN),
                 tick: Tick(0),
             }),
+            pass: Cell::new(PassTime::Outside),
             date: RefCell::new((Timestamp(i64::MIN), [b' '; 29])),
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             sleepers: RefCell::new(Sleepers::new()),
@@ -111,17 +133,39 @@ impl Worker {
     }
 
     /// The time. The wall clock counts whole seconds, so the system's is read only when 10 ms have
-    /// passed.
+    /// passed; and in a pass of a task ([`Self::begin_pass`]) the clock is read once.
     #[inline]
     pub fn now(&self) -> Now {
-        self.now_with(self.clock.tick())
+        match self.pass.get() {
+            PassTime::Read(now) => now,
+            PassTime::Outside | PassTime::Unread => self.read_now(self.clock.tick()),
+        }
     }
 
     /// The time at a `moment` that the caller has read from the machine's clock just now: not a
     /// second time for one request.
     #[inline]
     pub fn now_at(&self, moment: Instant) -> Now {
-        self.now_with(self.clock.tick_at(moment))
+        self.read_now(self.clock.tick_at(moment))
+    }
+
+    /// A task is polled: until the guard is dropped, time stands still at what [`Self::now`] says
+    /// first, or [`Self::now_at`] says last. Ticks are milliseconds, and a pass takes some
+    /// microseconds: it waits for nothing. Time limits have a clock of their own.
+    pub fn begin_pass(&self) -> Pass<'_> {
+        if !self.clock.is_manual() {
+            self.pass.set(PassTime::Unread);
+        }
+        Pass(self)
+    }
+
+    #[inline]
+    fn read_now(&self, tick: Tick) -> Now {
+        let now = self.now_with(tick);
+        if !matches!(self.pass.get(), PassTime::Outside) {
+            self.pass.set(PassTime::Read(now));
+        }
+        now
     }
 
     #[inline]
@@ -209,5 +253,43 @@ impl Worker {
     /// Wakes those that have waited for as long as they may. Called each second.
     pub(super) fn tick_sleepers(&self) {
         self.sleepers.borrow_mut().tick(tokio::time::Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workers::NetworkSettings;
+
+    /// Waits until the clock of the machine has moved on.
+    fn pass_a_tick(worker: &Worker) {
+        let before = worker.clock.tick();
+        while worker.clock.tick() == before {
+            std::hint::spin_loop();
+        }
+    }
+
+    #[test]
+    fn time_stands_still_in_a_pass_of_a_task_and_nowhere_else() {
+        let network = Network::new(NetworkSettings::default()).expect("a network");
+        let worker = Worker::new(0, Arc::new(network));
+        let before = worker.now().tick;
+        pass_a_tick(&worker);
+        assert!(worker.now().tick > before);
+        let pass = worker.begin_pass();
+        let first = worker.now().tick;
+        pass_a_tick(&worker);
+        assert_eq!(worker.now().tick, first);
+        // what the caller has read counts from then on
+        let read = worker.now_at(Instant::now()).tick;
+        assert!(read > first);
+        assert_eq!(worker.now().tick, read);
+        drop(pass);
+        pass_a_tick(&worker);
+        let behind = worker.now().tick;
+        assert!(behind > read);
+        let _pass = worker.begin_pass();
+        pass_a_tick(&worker);
+        assert!(worker.now().tick > behind, "each pass reads the clock");
     }
 }

@@ -110,7 +110,10 @@ pub(crate) enum ServedConnection {
     /// Requests are waited for, and answered at once.
     Waiting(ClientConnection),
     /// One takes more than one pass; gives the client back if the connection may be used further.
-    Turn(Pin<Box<dyn Future<Output = Option<ClientConnection>>>>),
+    Turn(
+        Pin<Box<dyn Future<Output = Option<ClientConnection>>>>,
+        Rc<Worker>,
+    ),
     /// It has ended.
     Ended,
 }
@@ -119,6 +122,12 @@ impl Future for ServedConnection {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let worker = match &*self {
+            Self::Ended => return Poll::Ready(()),
+            Self::Waiting(client) => Rc::clone(&client.worker),
+            Self::Turn(_, worker) => Rc::clone(worker),
+        };
+        let _pass = worker.net().begin_pass();
         loop {
             let next = match &mut *self {
                 Self::Ended => return Poll::Ready(()),
@@ -127,9 +136,9 @@ impl Future for ServedConnection {
                     let Self::Waiting(client) = std::mem::replace(&mut *self, Self::Ended) else {
                         return Poll::Ready(());
                     };
-                    Self::Turn(Box::pin(client.take_turn(turn)))
+                    Self::Turn(Box::pin(client.take_turn(turn)), Rc::clone(&worker))
                 }
-                Self::Turn(turn) => match ready!(turn.as_mut().poll(cx)) {
+                Self::Turn(turn, _) => match ready!(turn.as_mut().poll(cx)) {
                     Some(client) => Self::Waiting(client),
                     None => Self::Ended,
                 },
@@ -401,11 +410,12 @@ impl ClientConnection {
                 self.begin_head(&settings);
             }
         }
-        if self.listener.peers == ForPeers::No && !served.is_empty() && settings.config.admin.top {
-            let (requests, bytes) = (served.len() as u64, out.len() as u64);
-            let address = self.peer.ip();
-            worker.top.borrow_mut().answered(address, requests, bytes);
+        if out.is_empty() && served.is_empty() {
+            // the head is not whole, or its request needs more than one pass
+            worker.served.replace(served);
+            return;
         }
+        self.count_answered(&settings, served.len() as u64, out.len() as u64);
         let written = self.send(&out, cx);
         // one look at the clock for all that follows the write
         let now = Instant::now();
@@ -426,6 +436,15 @@ impl ClientConnection {
         }
         worker.served.replace(served);
         shrink(&mut out);
+    }
+
+    /// Counts requests that were answered at once among those of its client.
+    #[inline]
+    fn count_answered(&self, settings: &Settings, requests: u64, bytes: u64) {
+        if self.listener.peers == ForPeers::No && requests > 0 && settings.config.admin.top {
+            let mut top = self.worker.top.borrow_mut();
+            top.answered(self.peer.ip(), requests, bytes);
+        }
     }
 
     /// A request with this head needs more than one pass.
@@ -493,7 +512,7 @@ impl ClientConnection {
         let mut written = 0;
         let active = self.active.as_deref();
         if active.is_none_or(|active| active.outgoing.is_empty()) {
-            match self.stream.poll_write(cx, bytes) {
+            match self.stream.poll_write_once(cx, bytes) {
                 Poll::Ready(Ok(count)) => written = count,
                 Poll::Ready(Err(_)) => {
                     self.close();
