@@ -27,13 +27,12 @@
 //! └─ Update 200         ── Relay | Relay + Drop | Relay + Freshen
 //!
 //! Forward{validate}
-//! ├─ Failed             ── Answer | Serve
-//! ├─ Response 200       ── Relay + Drop | Relay + Store
-//! ├─ Response 206, 416  ── Relay
-//! ├─ Response 301, 404  ── Relay | Relay + Drop | Relay + Store
-//! ├─ Response 503       ── Relay | Relay + Store | Serve
-//! ├─ Update 200         ── Relay | Relay + Drop | Relay + Freshen
-//! └─ Update 304         ── Drop + ForwardAgain | Drop + ServeMerged | Freshen + ServeMerged | ServeMerged
+//! ├─ Failed                  ── Answer | Serve
+//! ├─ Response 200, 301, 404  ── Relay | Relay + Drop | Relay + Store
+//! ├─ Response 206, 416       ── Relay
+//! ├─ Response 503            ── Relay | Relay + Store | Serve
+//! ├─ Update 200              ── Relay | Relay + Drop | Relay + Freshen
+//! └─ Update 304              ── Drop + ForwardAgain | Drop + ServeMerged | Freshen + ServeMerged | ServeMerged
 //!
 //! Forward{complete}
 //! ├─ Failed                  ── Answer
