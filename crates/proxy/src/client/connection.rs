@@ -18,7 +18,6 @@ use crate::exchange::run;
 use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use crate::log::served;
-use crate::request::answer::{Answer, AnswerReason};
 use crate::send::heads::INLINE_BYTES_MAX;
 
 use crate::settings::Settings;
@@ -563,27 +562,46 @@ impl ClientConnection {
             None => ready!(self.deadline.poll_passed(cx)),
         }
         if !idle {
-            let settings = self.worker.settings();
-            let answer = Answer::closing(
-                408,
-                AnswerReason::bad("the request head did not arrive in time"),
-            );
-            let mut out = Vec::new();
-            let verdict = answer.verdict();
-            answer.write(
-                &settings,
-                &verdict,
-                false,
-                &self.worker.date(),
-                |_| {},
-                &mut out,
-            );
-            self.close();
-            self.send(&out, cx);
+            self.refuse_late_head(cx);
         } else {
             self.stream.announce_end();
         }
         Poll::Ready(Turn::Close)
+    }
+
+    /// The head of a request did not arrive in time: answers, and reports that as a request.
+    fn refuse_late_head(&mut self, cx: &mut Context<'_>) {
+        let (worker, settings) = (Rc::clone(&self.worker), self.worker.settings());
+        let (mut out, mut served) = (Vec::new(), worker.served.take());
+        let mut client = self.facts();
+        client.sequence = client.sequence.saturating_add(1);
+        let receiver = Receiver {
+            worker: &worker,
+            settings: &settings,
+            client,
+            head_began: self.head_began(),
+            node: None,
+            user: None,
+            peer_seal: None,
+            copied_bytes_max: INLINE_BYTES_MAX,
+        };
+        fast::refuse_late_head(&receiver, self.unread().len(), &mut out, &mut served);
+        self.requests = self.requests.saturating_add(1);
+        self.close();
+        let written = self.send(&out, cx);
+        let unsent = served::report(
+            &worker.log_sinks(),
+            self.facts(),
+            &settings,
+            (&[], &out),
+            written,
+            std::time::Instant::now(),
+            &mut served,
+        );
+        if unsent.is_some() {
+            self.active.get_or_insert_default().unsent = unsent;
+        }
+        worker.served.replace(served);
     }
 
     /// Says that nothing more will come, then reads and drops for a moment what the client still

@@ -197,6 +197,23 @@ pub(crate) fn take(
     }
 }
 
+/// Answers `received` bytes of a head whose rest did not arrive in time; the connection ends.
+pub(super) fn refuse_late_head(
+    receiver: &Receiver<'_>,
+    received: usize,
+    out: &mut Vec<u8>,
+    served: &mut Vec<ServedRequest>,
+) {
+    let started = receiver.head_began.unwrap_or_else(Instant::now);
+    let reason = AnswerReason::bad("the request head did not arrive in time");
+    let log = receiver.log(started, received);
+    let answer = Answer::closing(408, reason);
+    served.push(refuse(receiver, None, &answer, log, out));
+    if let Some(record) = &receiver.worker.shared.record {
+        record.skip();
+    }
+}
+
 /// Takes the request whose head is at the front of the input. Part of the way of every hit: inlined
 /// where the listener is for clients.
 #[inline]

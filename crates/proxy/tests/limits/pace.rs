@@ -2,7 +2,7 @@
 
 use crate::support::{RawClient, Running, ScriptedOrigin, Setup, span};
 use std::time::{Duration, Instant};
-use weir_measure::Metric;
+use weir_measure::{Metric, StatusClass};
 use weir_policy::eviction::EvictionKind;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -23,6 +23,9 @@ fn incomplete_header_section_is_answered_with_408_at_its_time_limit() {
             client.expect_end();
         }
         setup.origin.expect_untouched();
+        // as every request that is refused
+        let refused = Metric::Responses(StatusClass::ClientError);
+        setup.proxy.wait_for(refused, 2);
     });
 }
 
