@@ -189,7 +189,7 @@ impl Machines {
              [[listener]]\naddress = \"{SERVICE}:{service}\"\nmode = \"gateway\"\n\
              [[listener]]\naddress = \"{own}:{peer}\"\nmode = \"peer\"\n\
              [[route]]\nnext_hops = [\"http://{origin}\"]\n\
-             [admin]\naddress = \"127.0.0.1:{admin}\"\n[access]\nclients = [\"10.0.0.0/8\"]\n\
+             [admin]\naddress = \"127.0.0.1:{admin}\"\n\
              [disk]\nenabled = false\n[cache]\nmemory = \"{MEMORY_MIB}MiB\"\n\
              [log]\naccess = \"off\"\n"
         )
