@@ -15,7 +15,7 @@ use weir_semantics::{FieldLine, RequestFacts};
 use weir_store::{ExpectedResponse, StoredResponse};
 
 /// Steps the transaction of a request to where its response is looked for, or forwarded without;
-/// its form may permit to share that. Inlined as [`choose`] is.
+/// its form may permit to share that. Inlined as `choose` is.
 #[inline(always)]
 pub(crate) fn start(
     tx: &mut Transaction,
