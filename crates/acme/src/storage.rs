@@ -8,6 +8,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use weir_net::tls::server::{Ages, Certificate};
 
 /// Bytes of a file that is read: a chain of a few certificates has some KiB.
@@ -47,6 +48,9 @@ impl Storage {
     ///
     /// They cannot.
     pub fn open(&self) -> io::Result<()> {
+        // a reload and an order may try it at the same time, and one would remove the other's file
+        static TRIED: Mutex<()> = Mutex::new(());
+        let _one_at_a_time = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700).create(&self.folder)?;
         let probe = self.folder.join("probe");
@@ -170,6 +174,21 @@ fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn folder_is_tried_by_several_threads_at_once() {
+        let place = tempfile::tempdir().expect("a folder");
+        let storage = Storage::new(place.path(), "https://acme.example/directory");
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        storage.open().expect("files can be written");
+                    }
+                });
+            }
+        });
+    }
 
     #[test]
     fn authorities_have_folders_of_their_own() {
