@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bytes of the quota for each kill: each costs steps of booked bytes and open windows.
-const QUOTA_MIB_A_ROUND: u64 = 4;
+/// Bytes of the quota for each kill: each costs steps of booked bytes and open windows. A hundredth
+/// of all is more than the windows of three connections, by which any quota may be exceeded.
+const QUOTA_MIB_A_ROUND: u64 = 8;
 
 /// What the kernel of the origin holds of a connection that is cut: counted as if it had been sent.
 const SEND_BUFFER: usize = 8 << 10;
