@@ -26,6 +26,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::ReadBuf;
@@ -365,18 +366,7 @@ impl ClientConnection {
                 bytes: rest,
                 at: input.len() - rest.len(),
             };
-            let mut client = self.facts();
-            client.sequence = client.sequence.saturating_add(1);
-            let receiver = Receiver {
-                worker: &worker,
-                settings: &settings,
-                client,
-                head_began: self.head_began(),
-                node: None,
-                user: None,
-                peer_seal: None,
-                copied_bytes_max: INLINE_BYTES_MAX,
-            };
+            let receiver = self.receiver(&worker, &settings);
             match fast::take(&receiver, input, &mut out, &mut served) {
                 InputResult::Answered { consumed } => {
                     rest = &rest[consumed..];
@@ -435,6 +425,23 @@ impl ClientConnection {
         }
         worker.served.replace(served);
         shrink(&mut out);
+    }
+
+    /// What is known of the request that comes next before its head is read.
+    #[inline]
+    fn receiver<'a>(&'a self, worker: &'a Rc<Worker>, settings: &'a Arc<Settings>) -> Receiver<'a> {
+        let mut client = self.facts();
+        client.sequence = client.sequence.saturating_add(1);
+        Receiver {
+            worker,
+            settings,
+            client,
+            head_began: self.head_began(),
+            node: None,
+            user: None,
+            peer_seal: None,
+            copied_bytes_max: INLINE_BYTES_MAX,
+        }
     }
 
     /// Counts requests that were answered at once among those of its client.
@@ -573,18 +580,7 @@ impl ClientConnection {
     fn refuse_late_head(&mut self, cx: &mut Context<'_>) {
         let (worker, settings) = (Rc::clone(&self.worker), self.worker.settings());
         let (mut out, mut served) = (Vec::new(), worker.served.take());
-        let mut client = self.facts();
-        client.sequence = client.sequence.saturating_add(1);
-        let receiver = Receiver {
-            worker: &worker,
-            settings: &settings,
-            client,
-            head_began: self.head_began(),
-            node: None,
-            user: None,
-            peer_seal: None,
-            copied_bytes_max: INLINE_BYTES_MAX,
-        };
+        let receiver = self.receiver(&worker, &settings);
         fast::refuse_late_head(&receiver, self.unread().len(), &mut out, &mut served);
         self.requests = self.requests.saturating_add(1);
         self.close();
