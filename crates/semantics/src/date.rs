@@ -148,9 +148,9 @@ pub struct Civil {
 impl Civil {
     /// This day, that many seconds after midnight; `None` if the month has no such day.
     fn at(self, second_of_day: i64) -> Option<Timestamp> {
-        let leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0);
+        let is_leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
         let length = match self.month {
-            2 if leap => 29,
+            2 if is_leap(self.year) => 29,
             2 => 28,
             4 | 6 | 9 | 11 => 30,
             _ => 31,
@@ -197,27 +197,45 @@ impl Civil {
     }
 }
 
+/// A name of three letters without regard to case: each response has one or two dates, and so their
+/// names are compared three bytes at a time.
+const fn packed([first, second, third]: [u8; 3]) -> u32 {
+    // no byte but a letter becomes a small letter by this
+    const LOWER: u32 = 0x0020_2020;
+    u32::from_be_bytes([0, first, second, third]) | LOWER
+}
+
+const fn all_packed<const N: usize>(names: [&[u8; 3]; N]) -> [u32; N] {
+    let mut all = [0; N];
+    let mut at = 0;
+    while at < N {
+        all[at] = packed(*names[at]);
+        at += 1;
+    }
+    all
+}
+
 fn is_day(name: &[u8]) -> bool {
-    DAYS.iter().any(|day| name.eq_ignore_ascii_case(*day))
+    const NAMES: [u32; 7] = all_packed(DAYS);
+    name.try_into()
+        .is_ok_and(|name| NAMES.contains(&packed(name)))
 }
 
 fn is_zone(zone: &[u8]) -> bool {
-    zone.eq_ignore_ascii_case(b" GMT")
+    match zone {
+        [b' ', zone @ ..] => zone
+            .try_into()
+            .is_ok_and(|zone| packed(zone) == packed(*b"GMT")),
+        _ => false,
+    }
 }
 
-/// The number of a month, whose name is compared without regard to case: three bytes at a time, as
-/// each response has one or two dates.
+/// The number of a month.
 fn month(name: &[u8]) -> Option<i64> {
-    // no byte but a letter becomes a small letter by this
-    const LOWER: u32 = 0x0020_2020;
-    const fn packed([first, second, third]: [u8; 3]) -> u32 {
-        u32::from_be_bytes([0, first, second, third]) | LOWER
-    }
+    const NAMES: [u32; 12] = all_packed(MONTHS);
     let name = packed(name.try_into().ok()?);
-    (1..)
-        .zip(MONTHS)
-        .find(|(_, month)| packed(**month) == name)
-        .map(|(number, _)| number)
+    let named = (1..).zip(NAMES).find(|(_, month)| *month == name);
+    named.map(|(number, _)| number)
 }
 
 /// `08:49:37` as seconds after midnight; 60 is a leap second (RFC 9110 §5.6.7) and counts as the
@@ -230,10 +248,15 @@ fn time_of_day(value: &[u8]) -> Option<i64> {
     (hour <= 23 && minute <= 59 && second <= 60).then_some(hour * 3600 + minute * 60 + second)
 }
 
+#[inline]
 fn number(digits: &[u8]) -> Option<i64> {
     let mut number = 0;
     for digit in digits {
-        number = number * 10 + i64::from(char::from(*digit).to_digit(10)?);
+        let value = digit.wrapping_sub(b'0');
+        if value > 9 {
+            return None;
+        }
+        number = number * 10 + i64::from(value);
     }
     Some(number)
 }

@@ -20,13 +20,16 @@
 use core::error::Error;
 use core::fmt;
 
-use weir_semantics::{FieldLine, Method};
+use weir_semantics::{FieldLine, Known, Method, identify, is_same_field};
 
 use crate::head::Version;
 
 /// The greatest Content-Length: 2^63 - 1 bytes, because recipients that count in signed integers
 /// see more as negative.
 pub const CONTENT_LENGTH_MAX: u64 = i64::MAX.unsigned_abs();
+
+pub(crate) const CONTENT_LENGTH_BYTES: usize = Known::ContentLength.as_str().len();
+pub(crate) const TRANSFER_ENCODING_BYTES: usize = Known::TransferEncoding.as_str().len();
 
 /// The digits of [`CONTENT_LENGTH_MAX`]. Leading zeros count: no sender writes them to help.
 pub(crate) const CONTENT_LENGTH_DIGITS_MAX: usize = 19;
@@ -157,13 +160,20 @@ fn declared(
     let mut content_length = None;
     let mut transfer_encoding = None;
     for line in fields {
-        if is_named(line.name, "content-length")? {
+        // lengths first: nearly all lines have another
+        let field = match line.name.len() {
+            CONTENT_LENGTH_BYTES => Known::ContentLength,
+            TRANSFER_ENCODING_BYTES => Known::TransferEncoding,
+            _ => continue,
+        };
+        if !is_named(line.name, field)? {
+            continue;
+        }
+        if field == Known::ContentLength {
             if content_length.replace(line.value).is_some() {
                 return Err(FramingError::RepeatedContentLength);
             }
-        } else if is_named(line.name, "transfer-encoding")?
-            && transfer_encoding.replace(line.value).is_some()
-        {
+        } else if transfer_encoding.replace(line.value).is_some() {
             return Err(FramingError::RepeatedTransferEncoding);
         }
     }
@@ -181,23 +191,11 @@ fn declared(
     }
 }
 
-/// Is the name this framing field's? Nearly is an error.
-#[inline]
-fn is_named(name: &str, framing_field: &str) -> Result<bool, FramingError> {
-    if name.len() != framing_field.len() {
-        return Ok(false);
-    }
-    if name.eq_ignore_ascii_case(framing_field) {
-        return Ok(true);
-    }
-    let hyphenated = name.bytes().map(|byte| {
-        if byte == b'_' {
-            b'-'
-        } else {
-            byte.to_ascii_lowercase()
-        }
-    });
-    if hyphenated.eq(framing_field.bytes()) {
+/// Is the name, which has the same length, this framing field's? Nearly is an error.
+fn is_named(name: &str, framing_field: Known) -> Result<bool, FramingError> {
+    if identify(name) == Some(framing_field) {
+        Ok(true)
+    } else if is_same_field(name, framing_field.as_str()) {
         Err(FramingError::Lookalike)
     } else {
         Ok(false)

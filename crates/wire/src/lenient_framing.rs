@@ -3,9 +3,11 @@
 
 use core::mem;
 
-use weir_semantics::FieldLine;
+use weir_semantics::{FieldLine, Known, identify};
 
-use crate::body_length::{CONTENT_LENGTH_DIGITS_MAX, is_digits};
+use crate::body_length::{
+    CONTENT_LENGTH_BYTES, CONTENT_LENGTH_DIGITS_MAX, TRANSFER_ENCODING_BYTES, is_digits,
+};
 use crate::head::Version;
 use crate::line_buffer::LineBuffer;
 
@@ -110,18 +112,25 @@ enum FramingField {
     TransferEncoding,
 }
 
+#[inline]
 fn framing_field(name: &str) -> Option<FramingField> {
-    if name.eq_ignore_ascii_case("content-length") {
-        Some(FramingField::ContentLength)
-    } else if name.eq_ignore_ascii_case("transfer-encoding") {
-        Some(FramingField::TransferEncoding)
-    } else {
-        None
+    // lengths first: nearly all lines have another
+    match name.len() {
+        CONTENT_LENGTH_BYTES | TRANSFER_ENCODING_BYTES => match identify(name)? {
+            Known::ContentLength => Some(FramingField::ContentLength),
+            Known::TransferEncoding => Some(FramingField::TransferEncoding),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
 /// The one length that a value says, if it is a list of the same digits (RFC 9110 §8.6).
 fn one_length(value: &[u8]) -> Option<&[u8]> {
+    // nearly all of them
+    if is_digits(value) && value.len() <= CONTENT_LENGTH_DIGITS_MAX {
+        return Some(value);
+    }
     let mut elements = elements(value);
     let first = elements.next()?;
     let is_one = is_digits(first)

@@ -18,6 +18,7 @@
 //! fields and for traces.
 
 use crate::fields::field::{list_elements, trim_ows};
+use crate::fields::known::eq_lower;
 use crate::time::DeltaSeconds;
 
 /// What a request's `Cache-Control` says (RFC 9111 §5.2.1).
@@ -215,8 +216,11 @@ macro_rules! directives {
 
             /// Those of this name, which is compared without regard to case.
             pub(crate) fn named(name: &[u8]) -> impl Iterator<Item = Self> {
-                let is_named = |one: &Self| one.name().as_bytes().eq_ignore_ascii_case(name);
-                Self::ALL.iter().copied().filter(is_named)
+                const NAMES: &[&[u8]] = &[$($name.as_bytes(),)+];
+                let names = NAMES.iter().zip($Directive::ALL);
+                let is_named = |one: &[u8]| one.len() == name.len() && eq_lower(name, one);
+                let named = names.filter(move |(one, _)| is_named(one));
+                named.map(|(_, directive)| *directive)
             }
 
             /// What the directive of this name says with this argument.
