@@ -95,7 +95,9 @@ mod tests {
         path: &str,
         connection: &mut ConnectionHops,
     ) -> (u32, Why) {
-        let choice = routes.choose_for(at(ms), "a", path, connection).unwrap();
+        let choice = routes
+            .choose_for(at(ms), &|| "a", path, connection)
+            .unwrap();
         (choice.hop.0, choice.why)
     }
 

@@ -261,7 +261,7 @@ impl Routes {
     /// # Errors
     /// [`NoRoute`] if no route is for it.
     pub fn choose(&mut self, now: Now, host: &str, path: &str) -> Result<Choice, NoRoute> {
-        self.choose_for(now, host, path, &mut ConnectionHops::default())
+        self.choose_for(now, &|| host, path, &mut ConnectionHops::default())
     }
 
     /// The same for a request of a connection whose requests went to `connection` before; the next
@@ -269,14 +269,14 @@ impl Routes {
     ///
     /// # Errors
     /// [`NoRoute`] if no route is for it.
-    pub fn choose_for(
+    pub fn choose_for<'h>(
         &mut self,
         now: Now,
-        host: &str,
+        host: &dyn Fn() -> &'h str,
         path: &str,
         connection: &mut ConnectionHops,
     ) -> Result<Choice, NoRoute> {
-        let id = self.find(host, path)?;
+        let id = self.find_for(host, path)?;
         let last = connection.of(id);
         let choice = self.choose_of(now, id, (host, path), (&[], last));
         let hops = &self.routes[id.0 as usize].hops;
@@ -305,20 +305,20 @@ impl Routes {
         tried: &[HopId],
     ) -> Result<Option<Choice>, NoRoute> {
         let id = self.find(host, path)?;
-        let choice = self.choose_of(now, id, (host, path), (tried, None));
+        let choice = self.choose_of(now, id, (&|| host, path), (tried, None));
         Ok((!tried.contains(&choice.hop)).then_some(choice))
     }
 
-    fn choose_of(
+    fn choose_of<'h>(
         &mut self,
         now: Now,
         id: RouteId,
-        (host, path): (&str, &str),
+        (host, path): (&dyn Fn() -> &'h str, &str),
         (tried, last): (&[HopId], Option<NodeKey>),
     ) -> Choice {
         let random = self.random.next();
         let secret = self.target_secret;
-        let target = || TargetKey::of(&secret, &host::canonical(host), path);
+        let target = || TargetKey::of(&secret, &host::canonical(host()), path);
         let hops = &mut self.routes[id.0 as usize].hops;
         let (index, why) = hops.choose(now, &self.health, (tried, last), random, target);
         let is_timed = hops.is_timed();
@@ -431,6 +431,10 @@ impl Routes {
     /// # Errors
     /// [`NoRoute`] if no route is for it.
     pub fn find(&self, host: &str, path: &str) -> Result<RouteId, NoRoute> {
+        self.find_for(&|| host, path)
+    }
+
+    fn find_for<'h>(&self, host: &dyn Fn() -> &'h str, path: &str) -> Result<RouteId, NoRoute> {
         let path = without_query(path);
         let mut refusal = NoRoute::Host;
         let mut search = |routes: &[RouteId]| {
@@ -442,7 +446,7 @@ impl Routes {
         };
         // most often no route is for a host
         if !self.exact.is_empty() || !self.suffix.is_empty() {
-            let host = host::canonical(host);
+            let host = host::canonical(host());
             let suffixes = host.match_indices('.').map(|(dot, _)| &host[dot + 1..]);
             let by_suffix = suffixes.filter_map(|suffix| self.suffix.get(suffix));
             let mut by_host = self.exact.get(&*host).into_iter().chain(by_suffix);

@@ -261,7 +261,7 @@ impl NextHop {
             .unwrap_or_else(PoisonError::into_inner);
         let choice = exchange
             .client
-            .with_hops(|hops| routes.choose_for(worker.now(), host.as_str(), path, hops));
+            .with_hops(|hops| routes.choose_for(worker.now(), &|| host.as_str(), path, hops));
         if let Ok(choice) = &choice
             && choice.is_counted
         {

@@ -114,7 +114,7 @@ impl RequestState {
         let path = (request.method != Method::Connect).then(|| request.path_and_query());
         Some(TargetName::new(
             request.scheme,
-            request.host.as_str(),
+            request.host.as_bytes(),
             request.port,
             path,
         ))

@@ -19,7 +19,8 @@ const CUT: &str = "…";
 /// A target as its name is made of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TargetName<'a> {
-    host: &'a str,
+    /// ASCII. It is read as text where that is needed: most targets came before.
+    host: &'a [u8],
     port: u16,
     scheme: Scheme,
     /// Path and query; `None` of a tunnel.
@@ -30,7 +31,7 @@ impl<'a> TargetName<'a> {
     /// The name of the target of a request.
     pub(crate) fn of(target: &'a Target<'_>) -> Self {
         Self {
-            host: target.host.as_str(),
+            host: target.host.as_bytes(),
             port: target.port,
             scheme: target.scheme,
             path: Some(target.path_and_query),
@@ -38,13 +39,17 @@ impl<'a> TargetName<'a> {
     }
 
     /// The same from its parts; without a path it is the target of a tunnel.
-    pub(crate) fn new(scheme: Scheme, host: &'a str, port: u16, path: Option<&'a str>) -> Self {
+    pub(crate) fn new(scheme: Scheme, host: &'a [u8], port: u16, path: Option<&'a str>) -> Self {
         Self {
             host,
             port,
             scheme,
             path,
         }
+    }
+
+    fn host(&self) -> &'a str {
+        str::from_utf8(self.host).unwrap_or_default()
     }
 
     /// Without its query, if queries are cut.
@@ -71,7 +76,7 @@ impl<'a> TargetName<'a> {
 
     /// Writes the name of the host.
     pub(super) fn write_host(&self, name: &mut String) {
-        name.push_str(self.host);
+        name.push_str(self.host());
         if self.path.is_none() || self.port != self.scheme.default_port() {
             // a string takes all
             let _infallible = write!(name, ":{}", self.port);
@@ -88,7 +93,7 @@ impl<'a> TargetName<'a> {
             name.push_str(self.scheme.as_str());
             name.push_str("://");
         }
-        name.push_str(self.host);
+        name.push_str(self.host());
         if self.path.is_none() || self.port != self.scheme.default_port() {
             let _infallible = write!(name, ":{}", self.port);
         }

@@ -36,7 +36,7 @@ fn digest(number: u64) -> Digest {
 }
 
 fn target(path: &str) -> TargetName<'_> {
-    TargetName::new(Scheme::Http, "example.org", 80, Some(path))
+    TargetName::new(Scheme::Http, b"example.org", 80, Some(path))
 }
 
 fn request(target: TargetName<'_>, client: IpAddr, to_clients: u64) -> CountedRequest<'_> {
@@ -111,7 +111,7 @@ fn target_that_takes_the_place_of_another_loses_no_hit() {
     for round in 0..3_u64 {
         for number in 0..900 {
             let path = format!("/{number}");
-            let target = TargetName::new(Scheme::Http, "example.org", 80, Some(&path));
+            let target = TargetName::new(Scheme::Http, b"example.org", 80, Some(&path));
             sums.hit(&admin, digest(number), || target, round + 1);
         }
     }
@@ -305,7 +305,7 @@ fn names_stay_within_their_bounds_at_a_flood_of_urls() {
                 },
                 miss: Some(miss),
                 ..request(
-                    TargetName::new(Scheme::Http, &host, 80, Some(&path)),
+                    TargetName::new(Scheme::Http, host.as_bytes(), 80, Some(&path)),
                     ALICE,
                     0,
                 )
@@ -349,7 +349,7 @@ fn long_urls_that_differ_behind_the_cut_are_two_rows() {
     let long = "a".repeat(300);
     for end in ["x", "y"] {
         let path = format!("/{long}{end}");
-        let target = TargetName::new(Scheme::Http, "example.org", 80, Some(&path));
+        let target = TargetName::new(Scheme::Http, b"example.org", 80, Some(&path));
         sums.count(&admin, &request(target, ALICE, 1));
     }
     let table = tops.table(TopOf::Urls, TopBy::Requests, 10, &admin);
@@ -362,7 +362,7 @@ fn tunnel_is_named_by_host_and_port() {
     let (tops, _) = tops(1);
     let admin = Admin::default();
     let mut sums = Accumulator::new(&tops, 0);
-    let tunnel = TargetName::new(Scheme::Http, "example.org", 443, None);
+    let tunnel = TargetName::new(Scheme::Http, b"example.org", 443, None);
     sums.count(&admin, &request(tunnel, ALICE, 9));
     for of in [TopOf::Urls, TopOf::Hosts] {
         let table = tops.table(of, TopBy::ToClients, 10, &admin);

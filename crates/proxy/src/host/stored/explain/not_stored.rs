@@ -15,7 +15,7 @@ pub(super) fn recently(exchange: &RequestState) -> Vec<NotStoredReport> {
     let request = &exchange.request;
     let path = Some(request.path_and_query());
     let mut url = String::new();
-    TargetName::new(request.scheme, request.host.as_str(), request.port, path)
+    TargetName::new(request.scheme, request.host.as_bytes(), request.port, path)
         .write_url(admin.top_queries == TopQueries::Cut, &mut url);
     let mut reports: Vec<NotStoredReport> = Vec::new();
     for miss in exchange.worker.shared.tops.misses(admin).misses {
