@@ -122,7 +122,10 @@ impl NextHopStream {
     /// The stream of a request on an HTTP/1.1 connection.
     #[must_use]
     pub fn http1(connection: Connection) -> Self {
-        Self::of(Kind::Http1(Box::new(Http1NextHop::new(connection))))
+        // memory first, so that it is made there
+        let room = Box::new_uninit();
+        let stream = Box::write(room, Http1NextHop::new(connection));
+        Self::of(Kind::Http1(stream))
     }
 
     const fn of(kind: Kind) -> Self {

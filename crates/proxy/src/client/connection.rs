@@ -19,9 +19,9 @@ use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use crate::log::served;
 use crate::send::heads::INLINE_BYTES_MAX;
-
 use crate::settings::Settings;
 use crate::worker::core::Worker;
+use crate::worker::in_box;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -136,7 +136,8 @@ impl Future for ServedConnection {
                     let Self::Waiting(client) = std::mem::replace(&mut *self, Self::Ended) else {
                         return Poll::Ready(());
                     };
-                    Self::Turn(Box::pin(client.take_turn(turn)), Rc::clone(&worker))
+                    let turn = in_box::pinned(|| client.take_turn(turn));
+                    Self::Turn(turn, Rc::clone(&worker))
                 }
                 Self::Turn(turn, _) => match ready!(turn.as_mut().poll(cx)) {
                     Some(client) => Self::Waiting(client),

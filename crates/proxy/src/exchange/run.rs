@@ -19,6 +19,7 @@ use crate::exchange::stored::{needs_read, ready, send_stored};
 use crate::log::record::End;
 use crate::log::report::{self, FinishedRequest};
 use crate::send::disk_read::ContentReadError;
+use crate::worker::in_box;
 use std::pin::Pin;
 use std::sync::Arc;
 use weir_measure::Metric;
@@ -65,8 +66,8 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 }
             }
             Plan::Forward { forwarding, stored } => {
-                let forwarded = forward::run(stream, &mut exchange, forwarding, stored);
-                break Box::pin(forwarded).await;
+                let make = || forward::run(stream, &mut exchange, forwarding, stored);
+                break in_box::pinned(make).await;
             }
             Plan::Connect => break Box::pin(connect::run(stream, &mut exchange)).await,
             Plan::Answer(_) if PeerSource::may_have(&exchange) => {

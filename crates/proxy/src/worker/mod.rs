@@ -6,6 +6,7 @@ pub(crate) mod content_in_queues;
 pub(crate) mod core;
 pub(crate) mod demand;
 pub(crate) mod heartbeats;
+pub(crate) mod in_box;
 pub(crate) mod jobs;
 pub(crate) mod kept_content;
 pub(crate) mod links;

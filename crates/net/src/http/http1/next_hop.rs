@@ -24,6 +24,7 @@ pub(crate) struct Http1NextHop {
 }
 
 impl Http1NextHop {
+    #[inline]
     pub(crate) fn new(connection: Connection) -> Self {
         Self {
             connection: CountedConnection(Some(connection)),

@@ -23,6 +23,7 @@ use crate::exchange::state::RequestState;
 use crate::exchange::upload::progress::Sending;
 use crate::fetch::collapse::Leader;
 use crate::worker::core::Worker;
+use crate::worker::in_box;
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -125,7 +126,7 @@ impl Download<'_, '_> {
                 }
                 Step::Final(outcome) => return outcome,
                 // boxed: a response that is awaited is not to be as large as one that is relayed
-                Step::Relay(plan) => return Box::pin(self.relay(plan)).await,
+                Step::Relay(plan) => return in_box::pinned(|| self.relay(plan)).await,
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::exchange::next_hop::NextHop;
 use crate::exchange::respond;
 use crate::exchange::state::RequestState;
 use crate::request::answer::{Answer, AnswerReason};
+use crate::worker::in_box;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -119,10 +120,14 @@ impl Asking {
                     return ControlFlow::Break(());
                 }
             }
-            _ => match Box::pin(answer(stream, exchange, hop, outcome, self.stored.take())).await {
-                AnswerResult::Ended => return ControlFlow::Break(()),
-                AnswerResult::NotReadable => self.forwarding = AS_SENT,
-            },
+            _ => {
+                let stored = self.stored.take();
+                let answered = in_box::pinned(|| answer(stream, exchange, hop, outcome, stored));
+                match answered.await {
+                    AnswerResult::Ended => return ControlFlow::Break(()),
+                    AnswerResult::NotReadable => self.forwarding = AS_SENT,
+                }
+            }
         }
         ControlFlow::Continue(())
     }
