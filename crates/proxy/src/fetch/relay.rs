@@ -17,6 +17,7 @@ use crate::worker::demand::Allowance;
 use std::cell::Cell;
 use std::future::{Future, pending, poll_fn};
 use std::io;
+use std::mem;
 use std::ops::ControlFlow;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -244,6 +245,9 @@ impl<'a> Relay<'a> {
         self.ended.end = end;
         if let Some(allowance) = &mut self.background {
             allowance.end(&self.worker.shared.background);
+        }
+        if self.out.is_empty() && (1..=COPY_BYTES_MAX).contains(&self.out.capacity()) {
+            self.worker.spare_content.set(mem::take(&mut self.out));
         }
         if end != RelayEnd::Whole {
             // dropping the writer discards an incomplete response
@@ -567,6 +571,9 @@ impl<'a> Relay<'a> {
             return Ok(());
         };
         if data.len() <= COPY_BYTES_MAX {
+            if self.out.capacity() == 0 {
+                self.out = self.worker.spare_content.take();
+            }
             self.out.extend_from_slice(data);
             return Ok(());
         }

@@ -54,6 +54,8 @@ pub(crate) struct Worker {
     pub(crate) handshakes: Handshakes,
     /// What modules have of this worker.
     pub(crate) hosts: ModuleHosts,
+    /// Memory for small content on its way to a client, 8 KiB at most; of the last relay.
+    pub(crate) spare_content: Cell<Vec<u8>>,
     /// What modules had of the last request that was answered at once.
     pub(crate) spare_modules: Cell<Option<Box<RequestModules>>>,
     settings: RefCell<arc_swap::Cache<Arc<arc_swap::ArcSwap<Settings>>, Arc<Settings>>>,
@@ -103,6 +105,7 @@ impl Worker {
             ticks: Cell::new(0),
             peers: PeerListener::new(),
             handshakes: Handshakes::default(),
+            spare_content: Cell::default(),
             spare_modules: Cell::default(),
             settings: RefCell::new(settings),
         })
