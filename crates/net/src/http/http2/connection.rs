@@ -552,6 +552,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn all_heads_that_come_together_are_taken_in_their_order() {
+        let ids = (1..200_u32).step_by(2);
+        let get = |id: u32| {
+            let head = b"\x82\x86\x84\x01\x06a.test";
+            [b"\0\0\x0b\x01\x05", &id.to_be_bytes()[..], head].concat()
+        };
+        let frames: Vec<u8> = ids.clone().flat_map(get).collect();
+        let mut named = NamedClient::send(&frames).await;
+        let mut streams = vec![named.stream];
+        while streams.len() < ids.len() {
+            let accepted = poll_fn(|cx| named.connection.poll_accept(cx, NOW.tick)).await;
+            let Http2Accepted::Request(_, stream) = accepted else {
+                panic!("{} requests", streams.len());
+            };
+            streams.push(stream);
+        }
+        let taken = streams.iter().map(|it| it.response.stream_id().as_u32());
+        assert!(taken.eq(ids));
+        drop((streams, named.socket));
+    }
+
+    #[tokio::test]
     async fn head_that_was_sent_is_not_held() {
         let get = b"\0\0\x0b\x01\x05\0\0\0\x01\x82\x86\x84\x01\x06a.test";
         let named = NamedClient::send(get).await;

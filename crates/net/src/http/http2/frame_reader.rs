@@ -121,6 +121,30 @@ impl FrameReader {
         self.is_in_head
     }
 
+    /// How many of the `bytes` that come next are before the first frame of the head behind the
+    /// next `most` ones; all of them, if they have none.
+    pub(super) fn before_head(&self, bytes: &[u8], most: usize) -> usize {
+        let (mut head, mut known) = (self.head, self.known);
+        let mut at = self.before.saturating_add(self.payload as usize);
+        let mut heads = 0;
+        while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            let taken = (HEAD_BYTES - known).min(rest.len());
+            head[known..known + taken].copy_from_slice(&rest[..taken]);
+            if known + taken < HEAD_BYTES {
+                break;
+            }
+            let [a, b, c, kind, ..] = head;
+            heads += usize::from(kind == FrameHead::HEADERS);
+            if heads > most {
+                return at;
+            }
+            let payload = u32::from_be_bytes([0, a, b, c]) as usize;
+            at = at.saturating_add(taken + payload);
+            known = 0;
+        }
+        bytes.len()
+    }
+
     /// Follows `bytes`, and calls `note` with the head of each frame once that has come, with that
     /// of RST_STREAM and GOAWAY once the error code has.
     pub(super) fn follow(&mut self, mut bytes: &[u8], mut note: impl FnMut(FrameHead)) {
@@ -241,6 +265,32 @@ mod tests {
             assert_eq!(codes, expected, "pieces of {step}");
             assert!(!reader.is_in_head());
         }
+    }
+
+    #[test]
+    fn bytes_are_parted_before_a_head() {
+        let head = frame(FrameHead::HEADERS, 0, &[7; 30]);
+        let rest = frame(FrameHead::CONTINUATION, 4, &[9; 10]);
+        let data = frame(FrameHead::DATA, 1, &[1; 5]);
+        let sent = [PREFACE, &head, &rest, &data, &head, &rest, &head].concat();
+        let begins = [24, 24 + 39 + 19 + 14, 24 + 2 * (39 + 19) + 14];
+        // wherever what came before has ended: each head once more behind it
+        for passed in 0..=begins[1] {
+            let mut reader = FrameReader::of_client();
+            reader.follow(&sent[..passed], |_| {});
+            let next = |most| passed + reader.before_head(&sent[passed..], most);
+            // a head of which some bytes have passed, and not all of its frame's, is one to come
+            let is_first_known = passed >= begins[0] + HEAD_BYTES;
+            let expected = match is_first_known {
+                false => [begins[1], begins[2], sent.len()],
+                true => [begins[2], sent.len(), sent.len()],
+            };
+            assert_eq!([next(1), next(2), next(3)], expected, "{passed} bytes");
+        }
+        let reader = FrameReader::of_client();
+        assert_eq!(reader.before_head(&sent[..10], 1), 10);
+        assert_eq!(reader.before_head(&sent[..begins[1] + 4], 1), begins[1] + 4);
+        assert_eq!(reader.before_head(&[], 1), 0);
     }
 
     #[test]

@@ -17,6 +17,10 @@ use weir_policy::connections::{Flood, FrameBudget, FrameKind, UNPAID_RESETS_MAX}
 /// Decoded heads of requests that are under way on a connection, bytes.
 const HEADS_BYTES_MAX: usize = 256 * 1024;
 
+/// Heads that `h2` is given at once. It decodes them before the first of them is taken, into memory
+/// that it keeps as long as the connection lasts: 250 bytes for each.
+const HEADS_DECODED_MAX: usize = 16;
+
 /// The socket of a connection, what its streams may hold, and what was counted.
 pub(super) struct Shared {
     pub(super) socket: ClientSocket,
@@ -143,7 +147,13 @@ impl Shared {
         self.now.set(now);
     }
 
-    /// These bytes came from the client.
+    /// How many of the `bytes` that came from the client are given to `h2` at once.
+    pub(super) fn before_head(&self, bytes: &[u8]) -> usize {
+        let received = &self.frames.borrow().received;
+        received.before_head(bytes, HEADS_DECODED_MAX)
+    }
+
+    /// These bytes from the client are given to `h2`.
     pub(super) fn received(&self, bytes: &[u8]) {
         let frames = &mut *self.frames.borrow_mut();
         let counts = &mut frames.counts;

@@ -18,13 +18,17 @@ const SCRATCH_BYTES: usize = 16 * 1024;
 /// Reads and writes a connection.
 pub(super) struct Transport {
     shared: Rc<Shared>,
-    /// What was read before HTTP/2 was known to be spoken.
-    first: Vec<u8>,
+    /// What was read and not given to `h2`: before HTTP/2 was known to be spoken, or behind as many
+    /// heads as `h2` is given at once.
+    read: Vec<u8>,
 }
 
 impl Transport {
     pub(super) fn new(shared: Rc<Shared>, first: Vec<u8>) -> Self {
-        Self { shared, first }
+        Self {
+            shared,
+            read: first,
+        }
     }
 }
 
@@ -60,20 +64,24 @@ impl AsyncRead for Transport {
             return Poll::Pending;
         }
         let most = buffer.remaining().min(READ_BYTES_MAX);
-        if !this.first.is_empty() {
-            let rest = this.first.split_off(most.min(this.first.len()));
-            let first = std::mem::replace(&mut this.first, rest);
-            buffer.put_slice(&first);
-            this.shared.received(&first);
+        let shared = &this.shared;
+        if !this.read.is_empty() {
+            let given = most.min(this.read.len());
+            let given = shared.before_head(&this.read[..given]);
+            buffer.put_slice(&this.read[..given]);
+            shared.received(&this.read[..given]);
+            match given == this.read.len() {
+                true => this.read = Vec::new(),
+                false => drop(this.read.drain(..given)),
+            }
             return Poll::Ready(Ok(()));
         }
-        let shared = &this.shared;
         poll_read_into(buffer, most, |into| {
-            let read = shared.socket.poll_receive(cx, into);
-            if let Poll::Ready(Ok(count)) = &read {
-                shared.received(&into[..*count]);
-            }
-            read
+            let count = ready!(shared.socket.poll_receive(cx, into))?;
+            let given = shared.before_head(&into[..count]);
+            this.read.extend_from_slice(&into[given..count]);
+            shared.received(&into[..given]);
+            Poll::Ready(Ok(given))
         })
     }
 }
