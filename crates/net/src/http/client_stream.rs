@@ -161,7 +161,7 @@ impl<'c> ClientStream<'c> {
                 let Some(response) = self.response.http2_mut() else {
                     return unsupported(Side::Client);
                 };
-                let halves = (&mut **content, response);
+                let halves = (content, response);
                 http2::tunnel::relay(halves, next_hop, (head, surplus), idle_limit, drain).await
             }
             #[cfg(feature = "multiplexed-double")]

@@ -19,7 +19,7 @@ pub(super) enum Kind<'c> {
     /// On an HTTP/1.1 connection.
     Http1(Http1Content<'c>),
     /// On a stream of HTTP/2.
-    Http2(Box<Http2Content>),
+    Http2(Http2Content),
     /// Of the test double.
     #[cfg(feature = "multiplexed-double")]
     Double(DoubleContent),
@@ -33,9 +33,9 @@ impl<'c> RequestContent<'c> {
         }
     }
 
-    pub(super) fn http2(content: Http2Content) -> Self {
+    pub(super) const fn http2(content: Http2Content) -> Self {
         Self {
-            kind: Kind::Http2(Box::new(content)),
+            kind: Kind::Http2(content),
             filter: None,
         }
     }

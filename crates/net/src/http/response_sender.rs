@@ -33,7 +33,7 @@ enum Kind<'c> {
     /// On an HTTP/1.1 connection.
     Http1(Http1Response<'c>),
     /// On a stream of HTTP/2.
-    Http2(Box<Http2Response>),
+    Http2(Http2Response),
     /// Of the test double.
     #[cfg(feature = "multiplexed-double")]
     Double(DoubleResponse),
@@ -50,9 +50,9 @@ impl<'c> ResponseSender<'c> {
         }
     }
 
-    pub(super) fn http2(response: Http2Response) -> Self {
+    pub(super) const fn http2(response: Http2Response) -> Self {
         Self {
-            kind: Kind::Http2(Box::new(response)),
+            kind: Kind::Http2(response),
             filter: None,
             hop_lines: None,
             left_out: FieldNames::NONE,

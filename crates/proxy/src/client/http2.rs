@@ -300,7 +300,9 @@ impl Http2Client {
             TakeResult::Login(waiting, request) => {
                 self.spawn(place, shared.answer_later(waiting, request, stream));
             }
-            TakeResult::Exchange(exchange) => self.spawn(place, shared.exchange(exchange, stream)),
+            TakeResult::Exchange(exchange) => {
+                self.spawn(place, shared.exchange(exchange, Box::new(stream)));
+            }
         }
     }
 

@@ -13,7 +13,8 @@ pub(crate) struct Http1Content<'c> {
     unread: &'c mut Vec<u8>,
     length: BodyLength,
     trailers: HeadLimits,
-    reader: BodyReader,
+    /// Of a request with content: others would be larger by it.
+    reader: Option<Box<BodyReader>>,
     is_begun: bool,
     is_ended: bool,
     read_bytes: u64,
@@ -28,14 +29,16 @@ impl<'c> Http1Content<'c> {
         length: BodyLength,
         (trailers, named): (HeadLimits, NamedFields),
     ) -> Self {
+        let is_ended = matches!(length, BodyLength::None | BodyLength::Exact(0));
+        let reader = || BodyReader::new(length, trailers).without_trailers(named);
         Self {
             socket,
             unread,
             length,
             trailers,
-            reader: BodyReader::new(length, trailers).without_trailers(named),
+            reader: (!is_ended).then(|| Box::new(reader())),
             is_begun: false,
-            is_ended: matches!(length, BodyLength::None | BodyLength::Exact(0)),
+            is_ended,
             read_bytes: 0,
             received_bytes: 0,
             content_bytes: 0,
@@ -88,8 +91,10 @@ impl<'c> Http1Content<'c> {
     /// Decodes `input`.
     fn take(&mut self, input: &[u8], into: &mut Vec<u8>) -> Result<ReceivedContent, ContentError> {
         let mut rest = input;
-        while !self.is_ended {
-            let step = self.reader.step(rest).map_err(ContentError::Invalid)?;
+        while !self.is_ended
+            && let Some(reader) = &mut self.reader
+        {
+            let step = reader.step(rest).map_err(ContentError::Invalid)?;
             self.received_bytes += step.consumed as u64;
             rest = &rest[step.consumed..];
             match step.event {
@@ -141,7 +146,7 @@ impl<'c> Http1Content<'c> {
     }
 
     pub(crate) fn trailers(&self) -> &[u8] {
-        self.reader.trailers()
+        self.reader.as_ref().map_or(&[], |reader| reader.trailers())
     }
 
     pub(crate) fn is_begun(&self) -> bool {

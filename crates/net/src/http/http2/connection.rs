@@ -98,7 +98,6 @@ pub enum Http2Accepted {
 pub struct Http2Stream {
     content: RecvStream,
     response: SendResponse<Piece>,
-    shared: Rc<Shared>,
     place: HeadPlace,
     /// How urgent its client finds the response.
     urgency: Urgency,
@@ -151,7 +150,7 @@ impl Http2Stream {
 
     /// The content as `h2` has it, and the response.
     pub(super) fn into_parts(self) -> (RecvStream, Http2Response) {
-        let mut response = Http2Response::new(self.response, self.shared, self.place);
+        let mut response = Http2Response::new(self.response, self.place);
         response.set_urgency(self.urgency);
         if self.opens_websocket {
             response.opens_websocket();
@@ -317,7 +316,6 @@ impl Http2Connection {
         let (reason, count) = match head::request_head(&parts, self.form, ends) {
             Ok(head) => match HeadPlace::take(&self.shared, head.len()) {
                 Some(place) => {
-                    let shared = Rc::clone(&self.shared);
                     let urgency = parts.headers.get("priority");
                     let urgency = urgency.map(|value| Urgency::of(value.as_bytes()));
                     let stream = Http2Stream {
@@ -326,7 +324,6 @@ impl Http2Connection {
                         opens_websocket: head::opens_websocket(&parts) == Ok(true),
                         content,
                         response,
-                        shared,
                         place,
                     };
                     return Some(Http2Accepted::Request(head, stream));

@@ -11,17 +11,24 @@ use weir_semantics::NamedFields;
 use weir_wire::{BodyError, BodyLength, HeadLimits};
 
 /// The content of a request on a stream of HTTP/2. That it is as long as its `content-length` says
-/// is seen to by `h2`.
+/// is seen to by `h2`. It is part of each request under way: what those without content do not need
+/// is boxed.
 pub(crate) struct Http2Content {
     stream: RecvStream,
     length: BodyLength,
-    limits: HeadLimits,
-    /// Fields that are no trailers.
-    named: NamedFields,
     is_begun: bool,
     is_ended: bool,
     content_bytes: u64,
-    trailers: Vec<u8>,
+    /// Of a stream that the client has not ended with its head.
+    trailers: Option<Box<Trailers>>,
+}
+
+/// The trailer section of the content, as it may be and as it has come.
+struct Trailers {
+    limits: HeadLimits,
+    /// Fields that are no trailers.
+    named: NamedFields,
+    lines: Vec<u8>,
     shared: Rc<Shared>,
     /// The client that a reset counts for, beside the connection.
     client: Option<ResetBudget>,
@@ -34,17 +41,22 @@ impl Http2Content {
         (limits, named): (HeadLimits, NamedFields),
         (shared, client): (Rc<Shared>, Option<ResetBudget>),
     ) -> Self {
+        let trailers = (!stream.is_end_stream()).then(|| {
+            Box::new(Trailers {
+                limits,
+                named,
+                lines: Vec::new(),
+                shared,
+                client,
+            })
+        });
         Self {
             stream,
             length,
-            limits,
-            named,
             is_begun: false,
             is_ended: matches!(length, BodyLength::None | BodyLength::Exact(0)),
             content_bytes: 0,
-            trailers: Vec::new(),
-            shared,
-            client,
+            trailers,
         }
     }
 
@@ -98,16 +110,16 @@ impl Http2Content {
         let Ok(fields) = ready!(self.stream.poll_trailers(cx)) else {
             return Poll::Ready(Err(ContentError::Disconnected));
         };
-        if let Some(fields) = fields {
-            let Some(lines) = head::trailers(&fields, self.limits, &self.named) else {
+        if let Some((fields, trailers)) = fields.zip(self.trailers.as_mut()) {
+            let Some(lines) = head::trailers(&fields, trailers.limits, &trailers.named) else {
                 // the content is not whole, as its end is malformed (RFC 9113 §8.1.1)
-                self.shared.note_malformed();
-                if let Some(client) = &self.client {
-                    self.shared.note_reset_for(client);
+                trailers.shared.note_malformed();
+                if let Some(client) = &trailers.client {
+                    trailers.shared.note_reset_for(client);
                 }
                 return Poll::Ready(Err(ContentError::Disconnected));
             };
-            self.trailers = lines;
+            trailers.lines = lines;
         }
         self.is_ended = true;
         Poll::Ready(Ok(ReceivedContent::Whole))
@@ -120,7 +132,7 @@ impl Http2Content {
     }
 
     pub(crate) fn trailers(&self) -> &[u8] {
-        &self.trailers
+        self.trailers.as_ref().map_or(&[], |it| &it.lines)
     }
 
     pub(crate) fn is_begun(&self) -> bool {

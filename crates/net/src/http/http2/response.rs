@@ -81,13 +81,15 @@ impl SendHalf {
     }
 }
 
-/// Sends the response to one request on a stream of HTTP/2.
+/// Sends the response to one request on a stream of HTTP/2. It is part of each request under way:
+/// what most of them do not have is boxed.
 pub(crate) struct Http2Response {
     half: Rc<RefCell<SendHalf>>,
-    shared: Rc<Shared>,
-    _head: HeadPlace,
-    /// Heads of interim responses that are not sent.
-    interim: Vec<Vec<u8>>,
+    /// What the streams of its connection share, with the place of the request's head among theirs.
+    shared: HeadPlace,
+    /// Heads of interim responses that are not sent, if there are any.
+    #[expect(clippy::box_collection, reason = "one response in thousands has some")]
+    interim: Option<Box<Vec<Vec<u8>>>>,
     /// The final head as HTTP/1.1 has it, until it is sent.
     head: Vec<u8>,
     form: ContentForm,
@@ -104,7 +106,7 @@ pub(crate) struct Http2Response {
     wait: Option<Box<WindowWait>>,
     tunnel: Tunnel,
     /// The client that a reset counts for, beside the connection.
-    client: Option<ResetBudget>,
+    client: Option<Box<ResetBudget>>,
 }
 
 /// Whether the stream becomes one of bytes.
@@ -126,12 +128,11 @@ struct Stop {
 }
 
 impl Http2Response {
-    pub(super) fn new(response: SendResponse<Piece>, shared: Rc<Shared>, place: HeadPlace) -> Self {
+    pub(super) fn new(response: SendResponse<Piece>, shared: HeadPlace) -> Self {
         Self {
             half: Rc::new(RefCell::new(SendHalf::HeadPending(response))),
             shared,
-            _head: place,
-            interim: Vec::new(),
+            interim: None,
             head: Vec::new(),
             form: ContentForm::Sized,
             is_queued: false,
@@ -166,12 +167,12 @@ impl Http2Response {
 
     /// A reset of the stream counts for `client`, too.
     pub(super) fn count_resets_for(&mut self, client: ResetBudget) {
-        self.client = Some(client);
+        self.client = Some(Box::new(client));
     }
 
     /// What the streams of its connection share.
     pub(super) fn shared(&self) -> Rc<Shared> {
-        Rc::clone(&self.shared)
+        self.shared.connection()
     }
 
     /// How urgent its client finds it.
@@ -193,7 +194,7 @@ impl Http2Response {
         if !text.ends_with(b"\r\n\r\n") {
             text.extend_from_slice(b"\r\n");
         }
-        self.interim.push(text);
+        self.interim.get_or_insert_default().push(text);
     }
 
     pub(crate) fn begin(&mut self, head: Vec<u8>, form: ContentForm) -> &[u8] {
@@ -242,7 +243,7 @@ impl Http2Response {
     }
 
     fn send_interim(&mut self) -> io::Result<()> {
-        for text in std::mem::take(&mut self.interim) {
+        for text in self.interim.take().into_iter().flat_map(|all| *all) {
             let SendHalf::HeadPending(sender) = &mut *self.half.borrow_mut() else {
                 return Ok(());
             };
@@ -415,7 +416,7 @@ impl Http2Response {
     }
 
     pub(crate) fn has_queued(&self) -> bool {
-        self.is_queued || !self.interim.is_empty()
+        self.is_queued || self.interim.is_some()
     }
 
     pub(crate) fn is_begun(&self) -> bool {

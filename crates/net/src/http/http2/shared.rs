@@ -8,6 +8,7 @@ use crate::flow::{tcp_info, unacknowledged_bytes};
 use crate::workers::ResetBudget;
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::ops::Deref;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -325,7 +326,7 @@ impl Shared {
     }
 }
 
-/// The place of a head among those of its connection.
+/// The place of a head among those of its connection, and what their streams share.
 pub(super) struct HeadPlace {
     shared: Rc<Shared>,
     bytes: usize,
@@ -344,6 +345,19 @@ impl HeadPlace {
             shared: Rc::clone(shared),
             bytes,
         })
+    }
+
+    /// What the streams of the connection share.
+    pub(super) fn connection(&self) -> Rc<Shared> {
+        Rc::clone(&self.shared)
+    }
+}
+
+impl Deref for HeadPlace {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
     }
 }
 

@@ -179,7 +179,7 @@ impl StreamClient {
                     return self.send(sending, copied).await;
                 }
                 TakeResult::Exchange(exchange) => {
-                    return Box::pin(self.exchange(exchange, stream)).await;
+                    return Box::pin(self.exchange(exchange, Box::new(stream))).await;
                 }
             }
         }
@@ -211,11 +211,12 @@ impl StreamClient {
         }
     }
 
-    /// Carries out an exchange.
+    /// Carries out an exchange. Its stream is boxed until this begins: a future holds what it is
+    /// given as long as it lasts.
     pub(super) async fn exchange(
         self: Rc<Self>,
         mut exchange: Box<RequestState>,
-        mut stream: Http2Stream,
+        mut stream: Box<Http2Stream>,
     ) {
         let counters = self.worker.counters();
         let is_reset = stream.is_reset();
@@ -242,7 +243,7 @@ impl StreamClient {
         let trailers = (exchange.settings.heads, exchange.named_in_trailers());
         let length = exchange.request.body;
         let mut stream =
-            ClientStream::http2(stream, length, trailers, &mut deadline, &self.next_hops);
+            ClientStream::http2(*stream, length, trailers, &mut deadline, &self.next_hops);
         stream.response.leave_out(exchange.left_out());
         run::run(&mut stream, exchange).await;
     }
@@ -310,7 +311,7 @@ impl StreamClient {
 #[cfg(test)]
 pub(crate) const fn size_of_exchange() -> usize {
     const fn size_of_made<F>(
-        _: fn(Rc<StreamClient>, Box<RequestState>, Http2Stream) -> F,
+        _: fn(Rc<StreamClient>, Box<RequestState>, Box<Http2Stream>) -> F,
     ) -> usize {
         size_of::<F>()
     }
