@@ -129,11 +129,9 @@ impl ExpectedResponse {
         self
     }
 
-    /// The same for a response that is of use by itself, without the stored one.
-    #[must_use]
-    pub fn by_itself(self) -> Self {
+    /// It is of use by itself, without the stored one.
+    pub fn stand_alone(&self) {
         self.rest_on_stored(false);
-        self
     }
 
     fn rest_on_stored(&self, rests: bool) {

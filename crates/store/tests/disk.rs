@@ -676,11 +676,9 @@ fn response_completing_a_part_is_stored_only_if_the_part_was_not_purged() {
             forget(&mut tiers, &old);
             assert!(expected.is_outdated() && tiers.in_memory(1).is_none());
             // one that is of use by itself is forgotten with its target only
-            let expected = if rests {
-                expected
-            } else {
-                expected.by_itself()
-            };
+            if !rests {
+                expected.stand_alone();
+            }
             let is_outdated = expected.is_outdated();
             let reservation = expected.begin(100, Some(1000)).expect("room");
             assert_eq!(reservation.is_outdated(), is_outdated);

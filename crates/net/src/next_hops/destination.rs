@@ -27,7 +27,7 @@ pub struct Destination {
     pub client: Option<ClientNetwork>,
     /// The client's connection, of which the next hop is told if its key says so; `None` if it has
     /// none, or is of another node.
-    pub client_ends: Option<ClientEnds>,
+    pub client_ends: Option<Box<ClientEnds>>,
     /// Gets the results of connection attempts.
     pub observer: Option<Rc<dyn ConnectObserver>>,
 }

@@ -92,7 +92,7 @@ pub(crate) async fn dial(
     }
     let mut connected = result?;
     if let Some(version) = destination.hop.proxy_header {
-        let header = proxy_header(version, destination.client_ends);
+        let header = proxy_header(version, destination.client_ends.as_deref().copied());
         tell(
             rules,
             &destination.hop,

@@ -12,5 +12,5 @@ use weir_store::{ExpectedResponse, StoredResponse};
 pub(crate) struct ChosenResponse {
     pub(crate) response: Arc<StoredResponse>,
     /// The response that may be stored, expected since the choice.
-    pub(crate) expected: ExpectedResponse,
+    pub(crate) expected: Box<ExpectedResponse>,
 }

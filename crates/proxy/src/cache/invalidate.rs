@@ -131,7 +131,7 @@ fn target_of_reference(
     let reference = std::str::from_utf8(value).ok()?;
     let reference = reference.split('#').next()?;
     let default = Authority {
-        host: exchange.request.host,
+        host: *exchange.request.host,
         port: Some(exchange.request.port),
     };
     let resolved;
@@ -150,7 +150,7 @@ fn target_of_reference(
     let mut slot = HostName::EMPTY;
     let (target, _): (Target<'_>, _) =
         canonical_target(Method::Get, raw, &[], false, &default, scheme, &mut slot).ok()?;
-    let same_origin = *target.host == exchange.request.host
+    let same_origin = *target.host == *exchange.request.host
         && target.port == exchange.request.port
         && target.scheme == scheme;
     // a relative one has the path of the request before it

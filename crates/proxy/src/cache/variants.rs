@@ -52,10 +52,11 @@ pub(crate) fn begin(exchange: &mut RequestState, method: Method, keeps_content: 
     let Some(modules) = &mut exchange.modules else {
         return ruled;
     };
-    exchange.variant = modules.variant(worker.shared.store.secret(), keeps_content);
+    let variant = modules.variant(worker.shared.store.secret(), keeps_content);
+    exchange.variant = variant.map(Box::new);
     let is_read = matches!(method, Method::Get | Method::Head);
     Choice {
-        variant: exchange.variant,
+        variant,
         fetches_whole: is_read && modules.may_transform(Hook::ResponseReceived),
         ..ruled
     }
@@ -72,7 +73,7 @@ pub(crate) fn holds(exchange: &mut RequestState) -> bool {
         let secret = worker.shared.store.secret();
         modules.variant_now(secret, keeps_content)
     });
-    now == exchange.variant
+    now.as_ref() == exchange.variant.as_deref()
 }
 
 /// Shows the modules a request without a client, as the client sent it; `false` if they would

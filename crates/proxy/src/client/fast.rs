@@ -389,7 +389,7 @@ fn leave(
     let mut exchange = receiver.exchange(request, decided, log);
     exchange.operator_rules = rules;
     exchange.is_rekeyed = is_rekeyed;
-    exchange.directives_sent = directives_sent;
+    exchange.directives_sent = directives_sent.map(Box::new);
     Box::new(exchange.with_modules())
 }
 
@@ -404,7 +404,7 @@ fn leave_refused(
     let request = Request::refused(head, receiver.client.listener);
     let facts = RequestFacts::gather(request.method, "/", head.fields);
     let tx = Transaction::new(facts, receiver.worker.now());
-    let decided = (tx, Plan::Answer(answer), Digest::default());
+    let decided = (tx, Plan::Answer(Box::new(answer)), Digest::default());
     Box::new(receiver.exchange(request, decided, log).with_modules())
 }
 
@@ -441,7 +441,7 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
     let mut host = HostName::EMPTY;
     let mut received = match receiver.judge(&head, &mut host) {
         Ok(received) => received,
-        Err(answer) => return Plan::Answer(answer),
+        Err(answer) => return Plan::Answer(Box::new(answer)),
     };
     if let Some(changed) = &changed {
         if changed.is_transformed {
@@ -532,7 +532,11 @@ pub(super) fn choose(
         return (tx, Plan::Connect, Digest::default());
     }
     if is_for_us(receiver.client.listener.mode, head, request) {
-        return (tx, Plan::Answer(Answer::options()), Digest::default());
+        return (
+            tx,
+            Plan::Answer(Box::new(Answer::options())),
+            Digest::default(),
+        );
     }
     let store = &worker.shared.store;
     let key = request.key(store.secret());

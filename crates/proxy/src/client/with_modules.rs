@@ -330,7 +330,7 @@ impl<'a> ModuleRequest<'a> {
         let mut exchange = self.receiver.exchange(request, decided, self.log.take());
         exchange.modules = Some(self.modules);
         exchange.received = received.map(Box::new);
-        exchange.variant = variant;
+        exchange.variant = variant.map(Box::new);
         exchange
     }
 

@@ -81,7 +81,7 @@ impl Attempts {
                         hop.set_range_of(of);
                     }
                     exchange.is_answered_by_http2 = hop.is_http2();
-                    exchange.response_timer = self.next_hop.connected(&mut hop);
+                    exchange.response_timer = self.next_hop.connected(&mut hop).map(Box::new);
                     exchange.ask(&self.next_hop, &mut hop);
                     let (node, next_hop) = self.next_hop.choices();
                     exchange.log.chosen(node, next_hop);

@@ -60,29 +60,31 @@ pub(crate) async fn run(
     // most requests find none to wait for, and need no reading of the clock
     let mut patience = None;
     loop {
-        match want(exchange, &mut passes) {
+        // boxed: every forwarded request would be as large as one that waits; and made before it is
+        // awaited, so that it alone holds what it is made from
+        let (group, answered): (_, FollowFuture<'_>) = match want(exchange, &mut passes) {
             Decision::Bypass => return FollowResult::Forward(None),
             Decision::Lead(leader) => return FollowResult::Forward(Some(leader)),
             Decision::Read(group, in_flight) => {
-                match Box::pin(join(stream, exchange, &in_flight, None)).await {
-                    Some(result) => return result,
-                    None => passes.pass(group),
-                }
+                (group, Box::pin(join(stream, exchange, in_flight, None)))
             }
             Decision::Wait(follower) => {
-                let group = follower.group();
                 let limit = exchange.settings.config.fetch.follower_wait.as_duration();
                 let patience = patience.get_or_insert_with(|| Box::new(Deadline::new(limit)));
-                // boxed: every forwarded request would be as large as one that waits
-                let wait = wait(stream, exchange, follower, (&mut **patience, &mut passes));
-                match Box::pin(wait).await {
-                    Some(result) => return result,
-                    None => passes.pass(group),
-                }
+                let limits = (&mut **patience, &mut passes);
+                let group = follower.group();
+                (group, Box::pin(wait(stream, exchange, follower, limits)))
             }
+        };
+        match answered.await {
+            Some(result) => return result,
+            None => passes.pass(group),
         }
     }
 }
+
+/// How the response to another request answers this one; `None`: it does not.
+type FollowFuture<'a> = Pin<Box<dyn Future<Output = Option<FollowResult>> + 'a>>;
 
 fn want(exchange: &RequestState, passes: &mut Passes<Digest>) -> Decision {
     let worker = &exchange.worker;
@@ -148,7 +150,7 @@ pub(super) async fn wait(
         }
         WaitResult::Read(in_flight) => match select(exchange, &in_flight) {
             Selection::Selected => {
-                Box::pin(join(stream, exchange, &in_flight, Some(follower))).await
+                Box::pin(join(stream, exchange, in_flight, Some(follower))).await
             }
             Selection::Other(variant) => {
                 passes.wants_variant(variant);
@@ -268,7 +270,10 @@ async fn look_up_stored(
     match commands.first() {
         Some(Command::Forward(forwarding)) => {
             let expected = worker.shared.store.expect_for(exchange.key, &response);
-            let chosen = ChosenResponse { response, expected };
+            let chosen = ChosenResponse {
+                response,
+                expected: Box::new(expected),
+            };
             Some(FollowResult::Bypass(forwarding, Some(chosen)))
         }
         _ => None,
@@ -281,9 +286,10 @@ async fn look_up_stored(
 async fn join(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
-    in_flight: &Arc<InFlightResponse>,
+    in_flight: Arc<InFlightResponse>,
     follower: Option<AwaitingFollower>,
 ) -> Option<FollowResult> {
+    let in_flight = &in_flight;
     let facts = &in_flight.response.facts;
     let valid_since = &exchange.settings.membership.valid_since;
     if valid_since.must_validate_in_flight(facts.response_tick) {

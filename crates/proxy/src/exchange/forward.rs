@@ -29,6 +29,7 @@ use crate::log::record::End;
 use crate::modules::content_source::FedContent;
 use crate::request::answer::{Answer, AnswerReason};
 use crate::worker::core::Worker;
+use crate::worker::in_box;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
@@ -36,9 +37,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use weir_measure::Metric;
 use weir_net::Deadline;
-use weir_net::http::{
-    ClientStream, DisconnectSource, NextHopStream, RequestContent, RequestSender,
-};
+use weir_net::http::{ClientStream, NextHopStream, RequestContent, RequestSender};
 use weir_policy::{Command, Event, Failure, Forwarding, RefuseReason};
 use weir_semantics::ProxyError;
 use weir_store::StoredResponse;
@@ -50,16 +49,16 @@ const AS_SENT: Forwarding = Forwarding {
     complete: false,
 };
 
-/// Forwards a request and sends the response to the client.
+/// Forwards a request and sends the response to the client. What waits for the response to another
+/// request holds no more than that takes.
 pub(crate) async fn run(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
-    forwarding: Forwarding,
-    chosen: Option<Box<ChosenResponse>>,
+    mut forwarding: Forwarding,
+    chosen: Option<ChosenResponse>,
 ) {
-    let worker = Rc::clone(&exchange.worker);
-    let (mut forwarding, mut stored) = (forwarding, exchange.hold(chosen.map(|it| *it)));
-    worker.shared.popularity.note(exchange.key);
+    let mut stored = exchange.hold(chosen);
+    exchange.worker.shared.popularity.note(exchange.key);
     match follow::run(stream, exchange).await {
         FollowResult::Forward(leader) => exchange.leader = leader,
         FollowResult::Bypass(own, validated) => {
@@ -68,10 +67,23 @@ pub(crate) async fn run(
         }
         FollowResult::Answered => return,
     }
+    let make = || forward(stream, exchange, forwarding, stored);
+    in_box::pinned(make).await;
+}
+
+/// Sends the request to a next hop, and the response to the client.
+pub(super) async fn forward(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+    forwarding: Forwarding,
+    stored: Option<Arc<StoredResponse>>,
+) {
     if forwarding.complete {
+        let now = exchange.worker.now();
         exchange.missing = stored
             .as_deref()
-            .and_then(|stored| missing_range::first_missing(exchange, stored, worker.now()));
+            .and_then(|stored| missing_range::first_missing(exchange, stored, now))
+            .map(Box::new);
     }
     if exchange.settings.tells_next_hops {
         exchange.client.accepted_at(stream.response.local_address());
@@ -88,24 +100,8 @@ pub(crate) async fn run(
         let FedContent { bytes, is_last } = content.take_fed();
         stream.content.set_filter(content, bytes, is_last);
     }
-    ask(stream, exchange, &mut asking).await;
-}
-
-/// There is no next hop to forward to: sends `answer`.
-fn no_next_hop(
-    stream: &mut ClientStream<'_>,
-    exchange: &mut RequestState,
-    answer: Answer,
-) -> Pin<Box<impl Future<Output = ()>>> {
-    let worker = Rc::clone(&exchange.worker);
-    // nothing was forwarded: each follower finds the reason by itself
-    exchange.release_followers(&worker, false);
-    Box::pin(respond::respond(stream, exchange, answer))
-}
-
-/// Sends the request to its next hop, again where a retry is safe or the response shows that the
-/// validators or the range were wrong.
-async fn ask(stream: &mut ClientStream<'_>, exchange: &mut RequestState, asking: &mut Asking) {
+    // to its next hop, again where a retry is safe or the response shows that the validators or the
+    // range were wrong
     loop {
         let (mut hop, request) = match asking.prepare(stream, exchange).await {
             ControlFlow::Continue(Some(prepared)) => prepared,
@@ -119,6 +115,18 @@ async fn ask(stream: &mut ClientStream<'_>, exchange: &mut RequestState, asking:
             return;
         }
     }
+}
+
+/// There is no next hop to forward to: sends `answer`.
+fn no_next_hop(
+    stream: &mut ClientStream<'_>,
+    exchange: &mut RequestState,
+    answer: Answer,
+) -> Pin<Box<impl Future<Output = ()>>> {
+    let worker = Rc::clone(&exchange.worker);
+    // nothing was forwarded: each follower finds the reason by itself
+    exchange.release_followers(&worker, false);
+    Box::pin(respond::respond(stream, exchange, answer))
 }
 
 /// Whether the exchange is over.
@@ -373,22 +381,30 @@ fn note_next_hop(stream: &ClientStream<'_>, exchange: &mut RequestState, hop: &m
 }
 
 /// Sends the request and receives the response; both at once, as either side may send content
-/// first.
-async fn talk(
+/// first. The head is made whole before there is a future, which so holds it once.
+fn talk<'a, 'c>(
+    stream: &'a mut ClientStream<'c>,
+    exchange: &'a mut RequestState,
+    hop: &'a mut NextHopStream,
+    mut request: Vec<u8>,
+    stored: Option<&'a Arc<StoredResponse>>,
+) -> impl Future<Output = ResponseOutcome> + use<'a, 'c> {
+    exchange.write_login(&mut request);
+    send_and_receive(stream, exchange, hop, request, stored)
+}
+
+async fn send_and_receive(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     hop: &mut NextHopStream,
-    mut request: Vec<u8>,
+    request: Vec<u8>,
     stored: Option<&Arc<StoredResponse>>,
 ) -> ResponseOutcome {
     let has_content = exchange.request.has_content();
     let worker = Rc::clone(&exchange.worker);
     let (from_client, to_client) = (&mut stream.content, &mut stream.response);
-    let client = to_client.disconnect_source();
     let (mut to_hop, from_hop) = hop.split();
-    exchange.write_login(&mut request);
-    let sent = upload::send_head(&mut to_hop, request, exchange).await;
-    if let Err(failure) = sent {
+    if let Err(failure) = upload::send_head(&mut to_hop, request, exchange).await {
         return ResponseOutcome::Failed(failure);
     }
     let limits = upload::Limits::of(exchange);
@@ -409,17 +425,13 @@ async fn talk(
         stored,
     };
     if !has_content {
+        // not held while the response is received
+        drop(to_hop);
         return download::run(parties).await;
     }
     let head_bytes = to_hop.sent_bytes();
     // boxed: few requests have content
-    let both = Box::pin(send_and_receive(
-        from_client,
-        &mut to_hop,
-        limits,
-        &client,
-        parties,
-    ));
+    let both = Box::pin(send_content(from_client, &mut to_hop, limits, parties));
     let (outcome, upload_end) = both.await;
     let log = &mut exchange.log;
     log.request_content(
@@ -447,13 +459,16 @@ async fn talk(
 ///
 /// The receiving side always runs to its own end: a response that is already being relayed is
 /// entered in the log and counted there, also if the client stops in the middle of its request.
-async fn send_and_receive(
+async fn send_content(
     from_client: &mut RequestContent<'_>,
     to_hop: &mut RequestSender<'_>,
     limits: upload::Limits,
-    client: &DisconnectSource<'_>,
     parties: download::Parties<'_, '_>,
 ) -> (ResponseOutcome, UploadEnd) {
+    let to_client = parties.to_client.as_ref();
+    let Some(client) = to_client.map(|client| client.disconnect_source()) else {
+        return (download::run(parties).await, UploadEnd::default());
+    };
     let (worker, sending) = (parties.worker, parties.sending);
     let half_closed = parties.exchange.settings.config.fetch.half_closed;
     let mut up = pin!(upload::send_content(

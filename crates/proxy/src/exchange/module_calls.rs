@@ -107,7 +107,7 @@ pub(crate) async fn request_received(
         forget_range(&mut head);
     }
     if let Some(answer) = source.and_then(RequestSource::into_end) {
-        return Received::Answered(Plan::Answer(answer));
+        return Received::Answered(Plan::Answer(Box::new(answer)));
     }
     let content = take_content(exchange);
     let is_transformed = content.is_some();
@@ -117,7 +117,7 @@ pub(crate) async fn request_received(
     match result {
         HookResult::Respond(response) => Received::Answered(Plan::Module(Box::new(response))),
         HookResult::Refuse(refusal) => {
-            Received::Answered(Plan::Answer(Answer::module_failed(&refusal)))
+            Received::Answered(Plan::Answer(Box::new(Answer::module_failed(&refusal))))
         }
         HookResult::Continue | HookResult::SourceEnded if !head.is_changed() => Received::Unchanged,
         HookResult::Continue | HookResult::SourceEnded => {

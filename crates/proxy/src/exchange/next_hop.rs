@@ -148,7 +148,7 @@ impl NextHop {
                 guarded: false,
                 read_ahead: exchange.read_ahead(),
                 client: exchange.counted_client(),
-                client_ends: exchange.client_ends(),
+                client_ends: exchange.client_ends().map(Box::new),
                 observer: None,
             },
             of_route: None,
@@ -231,7 +231,7 @@ impl NextHop {
             guarded: true,
             read_ahead: exchange.settings.read_ahead_of(None),
             client: exchange.counted_client(),
-            client_ends: exchange.client_ends(),
+            client_ends: exchange.client_ends().map(Box::new),
             observer: None,
         };
         if let Some(ip) = host.ip() {
@@ -325,7 +325,7 @@ impl NextHop {
                 guarded: false,
                 read_ahead: settings.read_ahead_of(route),
                 client: exchange.counted_client(),
-                client_ends: exchange.client_ends(),
+                client_ends: exchange.client_ends().map(Box::new),
                 observer: Some(Rc::new(RouteHealth(hop.clone()))),
             },
             of_route: Some(OfRoute {

@@ -355,7 +355,7 @@ pub(crate) async fn send(
 ) -> (u64, SendEnd) {
     let limits = &exchange.settings.config.limits;
     let silence = limits.client_silence.as_duration();
-    let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
+    let half_closed = exchange.settings.config.fetch.half_closed;
     let (response, deadline) = (&mut stream.response, &mut *stream.deadline);
     deadline.set(silence);
     let mut sent = 0;
@@ -368,7 +368,8 @@ pub(crate) async fn send(
                     if response.is_held_back() {
                         // the client is not silent: it is not sent anything. It may leave
                         deadline.set(silence);
-                        let new = || response.disconnect(half_closed);
+                        // boxed, as few are
+                        let new = || Box::new(response.disconnect(half_closed.as_duration()));
                         let disconnect = disconnect.get_or_insert_with(new);
                         return disconnect.poll(cx).map(|()| false);
                     }

@@ -15,11 +15,9 @@ use crate::exchange::module_calls;
 use crate::exchange::next_hop::{NextHop, PeerSource};
 use crate::exchange::respond::{self, respond};
 use crate::exchange::state::{MemberMessage, Plan, RequestState};
-use crate::exchange::stored::{needs_read, ready, send_stored};
+use crate::exchange::stored::{Ready, needs_read, ready, send_stored};
 use crate::log::record::End;
 use crate::log::report::{self, FinishedRequest};
-use crate::send::disk_read::ContentReadError;
-use crate::worker::in_box;
 use std::pin::Pin;
 use std::sync::Arc;
 use weir_measure::Metric;
@@ -59,15 +57,18 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 if asks && asked_instead(stream, &mut exchange, InMemory::Head).await {
                     break;
                 }
-                let served = serve_stored(stream, &mut exchange, &mut response, serving, refresh);
-                match Box::pin(served).await {
-                    Ok(()) => break,
-                    Err(_) => plan = disk_lookup::unreadable(&mut exchange, &response),
-                }
+                let how = (serving, refresh);
+                let served = match ready(stream, &exchange, &response).await {
+                    Ok(ready) => Box::pin(serve(stream, &mut exchange, &mut response, how, ready)),
+                    Err(_) => {
+                        plan = disk_lookup::unreadable(&mut exchange, &response);
+                        continue;
+                    }
+                };
+                break served.await;
             }
             Plan::Forward { forwarding, stored } => {
-                let make = || forward::run(stream, &mut exchange, forwarding, stored);
-                break in_box::pinned(make).await;
+                break forward::run(stream, &mut exchange, forwarding, stored).await;
             }
             Plan::Connect => break Box::pin(connect::run(stream, &mut exchange)).await,
             Plan::Answer(_) if PeerSource::may_have(&exchange) => {
@@ -75,9 +76,7 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 let stored = None;
                 plan = Plan::Forward { forwarding, stored };
             }
-            Plan::Answer(answer) => {
-                break Box::pin(respond(stream, &mut exchange, answer)).await;
-            }
+            Plan::Answer(answer) => break Box::pin(respond(stream, &mut exchange, *answer)).await,
             Plan::Member(message) => {
                 break Box::pin(member_message(stream, &mut exchange, message)).await;
             }
@@ -227,14 +226,13 @@ impl Drop for InFlight<'_> {
 
 /// Sends a stored response that was found, and validates it in the background if there is a
 /// `refresh`.
-async fn serve_stored(
+fn serve(
     stream: &mut ClientStream<'_>,
     exchange: &mut RequestState,
     response: &mut Arc<StoredResponse>,
-    serving: Serving,
-    refresh: Option<Box<ExpectedResponse>>,
-) -> Result<(), ContentReadError> {
-    let mut ready = ready(stream, exchange, response).await?;
+    (serving, refresh): (Serving, Option<Box<ExpectedResponse>>),
+    mut ready: Ready,
+) -> impl Future<Output = ()> {
     if refresh.is_none() {
         ready.move_to_file(stream, exchange, response);
     }
@@ -243,12 +241,11 @@ async fn serve_stored(
     if let Some(expected) = refresh {
         let chosen = ChosenResponse {
             response: Arc::clone(response),
-            expected: *expected,
+            expected,
         };
         refresh::spawn(exchange, chosen);
     }
-    send_stored(stream, exchange, response, serving, ready).await;
-    Ok(())
+    send_stored(stream, exchange, response, serving, ready)
 }
 
 #[cfg(test)]
@@ -273,11 +270,12 @@ mod tests {
     fn request_under_way_holds_no_more_than_it_needs() {
         let state = size_of::<RequestState>();
         let exchange = size_of_exchange();
-        let forward = size_of_made(|| forward::run(any(), any(), any(), any()));
+        let served = size_of_made(|| serve(any(), any(), any(), any(), any()));
+        let forward = size_of_made(|| forward::forward(any(), any(), any(), any()));
         let awaiting = size_of_made(|| follow::wait(any(), any(), any(), any()));
         let answered = size_of_made(|| forward::read_fetch(any(), any(), any(), any()));
-        let sizes = [state, exchange, forward, awaiting, answered];
-        let most = [1504, 1152, 1472, 400, 912];
+        let sizes = [state, exchange, served, forward, awaiting, answered];
+        let most = [752, 752, 408, 1232, 400, 872];
         let holds = sizes.iter().zip(most).all(|(size, most)| *size <= most);
         assert!(holds, "{sizes:?} bytes");
     }

@@ -2,6 +2,7 @@
 //! for it.
 
 mod heavy_hitters;
+mod hooks;
 mod reuse;
 
 pub(crate) use reuse::reuse_of;
@@ -26,7 +27,6 @@ use crate::request::vary::{SelectingFields, forwarded_key};
 use crate::request::who_asked::{WhoAsked, counted_client};
 use crate::send::heads::ServedForm;
 use crate::settings::Settings;
-use crate::settings::hooks::Hooks;
 use crate::worker::core::Worker;
 use crate::worker::kept_content::KeptContent;
 use std::cell::Cell;
@@ -73,14 +73,14 @@ pub(crate) enum Plan {
         /// How.
         forwarding: Forwarding,
         /// The stale response that is validated, or served if the next hop fails.
-        stored: Option<Box<ChosenResponse>>,
+        stored: Option<ChosenResponse>,
     },
     /// Look on disk: memory has none, for this reason.
     DiskLookup(Missing),
     /// Open a tunnel (RFC 9110 §9.3.6).
     Connect,
     /// Answer by ourselves.
-    Answer(Answer),
+    Answer(Box<Answer>),
     /// Do what another node of the cluster says.
     Member(MemberMessage),
     /// Send the response of a module.
@@ -131,17 +131,17 @@ pub(crate) struct RequestState {
     /// asked for what it brings.
     pub(crate) is_unasked: bool,
     /// The missing range of a stored part that is requested.
-    pub(crate) missing: Option<MissingRange>,
+    pub(crate) missing: Option<Box<MissingRange>>,
     /// Set while it leads collapsed requests.
     pub(crate) leader: Option<Leader>,
     /// The expected response: a purge from now on covers it too.
-    pub(crate) expected: Option<ExpectedResponse>,
+    pub(crate) expected: Option<Box<ExpectedResponse>>,
     /// What the disk has of other variants.
     pub(crate) disk_variants: Option<Box<DiskVariants>>,
     /// The node of the cluster that was chosen before it is forwarded, if one was.
     pub(crate) chosen_node: Cell<Option<Box<ChosenNode>>>,
     /// The request to another node of the cluster, if one was sent for it last.
-    pub(crate) lateral: Option<LateralFetch>,
+    pub(crate) lateral: Option<Box<LateralFetch>>,
     /// The parent or sibling that it was sent to last, if it was.
     pub(crate) proxy: Option<ProxyHop>,
     /// Set while it waits for the head of an origin's response, where other nodes are told.
@@ -157,15 +157,15 @@ pub(crate) struct RequestState {
     /// Such a rule limits how fast its client is sent the response.
     pub(crate) is_rate_limited: bool,
     /// The directives that the client sent, if such a rule has some ignored.
-    pub(crate) directives_sent: Option<RequestDirectives>,
+    pub(crate) directives_sent: Option<Box<RequestDirectives>>,
     /// The request as its client sent it, if such a rule has changed it: for the access log.
     pub(crate) logged: Option<Box<Request>>,
     /// Measures when the next hop responds, if the policy of its route uses that.
-    pub(crate) response_timer: Option<ResponseTimer>,
+    pub(crate) response_timer: Option<Box<ResponseTimer>>,
     /// The last next hop is spoken to by HTTP/2.
     pub(crate) is_answered_by_http2: bool,
     /// Which variant of stored responses it gets, if modules change them before they are stored.
-    pub(crate) variant: Option<Variant>,
+    pub(crate) variant: Option<Box<Variant>>,
 }
 
 impl RequestState {
@@ -259,7 +259,8 @@ impl RequestState {
     /// decided by.
     pub(crate) fn ignore_directives(&mut self, facts: &mut RequestFacts) {
         let outcome = self.settings.operator_rules.outcome(self.operator_rules);
-        self.directives_sent = outcome.ignored.take_from(&mut facts.directives);
+        let sent = outcome.ignored.take_from(&mut facts.directives);
+        self.directives_sent = sent.map(Box::new);
     }
 
     /// Notes whether `stored` answers it only because a rule of the operator has it so.
@@ -269,7 +270,11 @@ impl RequestState {
             return;
         }
         let directives = self.tx.request().directives;
-        let sent = self.directives_sent.unwrap_or(directives);
+        let sent = self
+            .directives_sent
+            .as_deref()
+            .copied()
+            .unwrap_or(directives);
         let (own, used) = (&stored.facts, reuse.of(&stored.facts));
         let by = (&self.settings.rules, &sent);
         self.tx
@@ -319,7 +324,7 @@ impl RequestState {
     /// are made with it.
     pub(crate) fn variant_key(&self) -> Digest {
         let secret = self.worker.shared.store.secret();
-        let variant = self.variant.as_ref();
+        let variant = self.variant.as_deref();
         let key = variant.map_or(self.key, |variant| variant.key(secret, self.key));
         match self.forwarded_variant() {
             Some(forwarded) => forwarded_key(secret, key, forwarded),
@@ -331,7 +336,7 @@ impl RequestState {
     /// varies on nothing is not for it.
     pub(crate) fn variant_digest(&self) -> Option<Digest> {
         let forwarded = self.forwarded_variant();
-        let modules = self.variant.as_ref().map(Variant::digest);
+        let modules = self.variant.as_deref().map(Variant::digest);
         match (modules, forwarded) {
             (Some(modules), Some(forwarded)) => {
                 let secret = self.worker.shared.store.secret();
@@ -400,7 +405,7 @@ impl RequestState {
         );
         state.background = true;
         state.received.clone_from(&self.received);
-        state.variant = self.variant;
+        state.variant.clone_from(&self.variant);
         let (host, path) = (
             state.request.host.as_bytes(),
             state.request.path_and_query(),
@@ -429,19 +434,23 @@ impl RequestState {
 
     /// Whether another node keeps what it brings, so that what is stored here is a copy.
     pub(crate) fn brings_copy(&self) -> bool {
-        self.lateral.as_ref().is_some_and(LateralFetch::brings_copy)
+        self.lateral
+            .as_deref()
+            .is_some_and(LateralFetch::brings_copy)
     }
 
     /// It is about to be sent on `hop`, to `next_hop`.
     pub(crate) fn ask(&mut self, next_hop: &NextHop, hop: &mut NextHopStream) {
-        self.lateral = next_hop.peer().map(|peer| peer.ask(&self.worker, hop));
+        self.lateral = next_hop
+            .peer()
+            .map(|peer| Box::new(peer.ask(&self.worker, hop)));
         if self.lateral.is_some() {
             self.worker.counters().inc(Metric::PeerRequests);
         }
         self.sent_to(next_hop);
         let cluster = self.settings.cluster();
         if let Some(leader) = self.leader.as_ref().filter(|_| cluster.is_some()) {
-            leader.sent(self.lateral.as_ref().is_some_and(LateralFetch::may_wait));
+            leader.sent(self.lateral.as_deref().is_some_and(LateralFetch::may_wait));
         }
         let to_origin = cluster.filter(|_| self.lateral.is_none());
         self.waits = to_origin.map(|cluster| cluster.state().wait());
@@ -559,25 +568,6 @@ impl RequestState {
         self.worker.shared.has_closed(listener)
     }
 
-    /// Whether a phase is hooked. A hook is not called for requests without a client.
-    pub(crate) fn is_hooked(&self) -> bool {
-        !self.settings.hooks.phases.is_empty() && !self.background
-    }
-
-    /// Calls the hook for the phases that it has reached since the last call, in their order. A
-    /// phase is passed once a later one was reached: the hook is not called for it any more. To be
-    /// called only where [`Self::is_hooked`]: without a hook not even a future is made.
-    pub(crate) async fn run_hooks(&mut self) {
-        let reached = self.log.reached();
-        let Hooks { phases, hook } = self.settings.hooks.clone();
-        let due = phases.intersection(reached).behind(self.passed);
-        self.passed = reached;
-        let Some(hook) = hook else { return };
-        for phase in due.iter() {
-            hook.reached(phase).await;
-        }
-    }
-
     /// What a module has answered for content of the request or its response, since the last call.
     pub(crate) fn content_answer(&mut self) -> Option<ModuleAnswer> {
         let modules = self.modules.as_mut();
@@ -630,18 +620,22 @@ impl RequestState {
     /// response; `false` if that was dropped while the request waited. Then the request is sent as
     /// if nothing had been found.
     pub(crate) fn expect(&mut self, worker: &Worker) -> bool {
-        let is_current = self.expected.as_mut().is_none_or(ExpectedResponse::renew);
+        let is_current = self
+            .expected
+            .as_deref_mut()
+            .is_none_or(ExpectedResponse::renew);
         let store = &worker.shared.store;
         // a HEAD stores nothing, but its 200 may update what is stored
         let may_store = self.tx.may_store() || self.tx.may_update(200);
         let held = self.expected.take().filter(|_| is_current);
+        let held = held.map(|held| *held);
         let expected = held.or_else(|| may_store.then(|| store.expect(self.key)));
         self.expected = expected.map(|expected| {
             let expected = expected.named(|| self.request.target_uri());
-            match &self.disk_variants {
+            Box::new(match &self.disk_variants {
                 Some(disk_variants) => disk_variants.add_to(expected),
                 None => expected,
-            }
+            })
         });
         is_current
     }
@@ -660,7 +654,7 @@ impl RequestState {
     /// Whether what was chosen for it was forgotten since.
     pub(crate) fn is_outdated(&self) -> bool {
         self.expected
-            .as_ref()
+            .as_deref()
             .is_some_and(ExpectedResponse::is_outdated)
     }
 

@@ -126,51 +126,39 @@ pub(crate) fn send_stored(
     // taken apart before there is a future, which so holds them once
     let Ready { form, mut piece } = ready;
     async move {
-        let form = (form, serving);
-        send_piece(stream, exchange, response, form, &mut piece).await;
-    }
-}
-
-async fn send_piece(
-    stream: &mut ClientStream<'_>,
-    exchange: &mut RequestState,
-    response: &mut Arc<StoredResponse>,
-    (form, serving): (ServedForm, Serving),
-    piece: &mut StoredPiece,
-) {
-    // its question is answered
-    exchange.expected = None;
-    settle_content(stream, exchange).await;
-    let begun = begin_stored(stream, exchange, response, form, serving).await;
-    if let Err(refusal) = begun {
-        return respond::refuse(stream, exchange, &refusal).await;
-    }
-    let source = ContentSource::of(response);
-    let kept = keep(exchange, response, piece);
-    let queue = queue_for_file(stream, exchange, response, piece);
-    if queue.is_some() {
-        piece.allow_memory_file();
-    }
-    let (sent, end) = respond::send(stream, exchange, Content::Stored(piece)).await;
-    if let (Some(queue), Some(content)) = (queue, piece.sent_by_memory_file()) {
-        let connection = exchange.client.facts().connection;
-        let in_queues = &exchange.worker.content_in_queues;
-        in_queues.add(connection, queue, content);
-    }
-    drop(kept);
-    exchange.log.sent_content(sent, source);
-    match end {
-        SendEnd::Whole => exchange.log.ended(End::Whole),
-        SendEnd::ClientLeft => exchange.log.broke_off(End::ClientLeft, "client-left"),
-        SendEnd::Unreadable => {
-            if !piece.is_released() {
-                let store = &exchange.worker.shared.store;
-                store.drop_one(exchange.key, response);
-            }
-            let rest = piece.rest();
-            if !continuation::run(stream, exchange, response, rest).await {
-                exchange.log.broke_off(End::Ours, "store-cut");
-                exchange.worker.counters().inc(Metric::StoreCuts);
+        // its question is answered
+        exchange.expected = None;
+        settle_content(stream, exchange).await;
+        if let Err(refusal) = begin_stored(stream, exchange, response, form, serving).await {
+            return respond::refuse(stream, exchange, &refusal).await;
+        }
+        let source = ContentSource::of(response);
+        let kept = keep(exchange, response, &mut piece);
+        let queue = queue_for_file(stream, exchange, response, &piece);
+        if queue.is_some() {
+            piece.allow_memory_file();
+        }
+        let (sent, end) = respond::send(stream, exchange, Content::Stored(&mut piece)).await;
+        if let (Some(queue), Some(content)) = (queue, piece.sent_by_memory_file()) {
+            let connection = exchange.client.facts().connection;
+            let in_queues = &exchange.worker.content_in_queues;
+            in_queues.add(connection, queue, content);
+        }
+        drop(kept);
+        exchange.log.sent_content(sent, source);
+        match end {
+            SendEnd::Whole => exchange.log.ended(End::Whole),
+            SendEnd::ClientLeft => exchange.log.broke_off(End::ClientLeft, "client-left"),
+            SendEnd::Unreadable => {
+                if !piece.is_released() {
+                    let store = &exchange.worker.shared.store;
+                    store.drop_one(exchange.key, response);
+                }
+                let rest = piece.rest();
+                if !continuation::run(stream, exchange, response, rest).await {
+                    exchange.log.broke_off(End::Ours, "store-cut");
+                    exchange.worker.counters().inc(Metric::StoreCuts);
+                }
             }
         }
     }
@@ -207,13 +195,14 @@ fn keep(
     exchange: &RequestState,
     response: &mut Arc<StoredResponse>,
     piece: &mut StoredPiece,
-) -> Option<KeptContent> {
+) -> Option<Box<KeptContent>> {
     if piece.is_sent() {
         return None;
     }
     let kept = exchange.keep_content(response, response.body.bytes_in_memory())?;
     if kept.is_kept() {
-        return Some(kept);
+        // boxed, as few responses are sent at a rate
+        return Some(Box::new(kept));
     }
     exchange.worker.counters().inc(Metric::RuleNotKept);
     piece.release();

@@ -156,10 +156,10 @@ pub(crate) fn spawn(
         stored: None,
     };
     let mut exchange = exchange.in_background(tx, plan);
-    exchange.missing = Some(MissingRange {
+    exchange.missing = Some(Box::new(MissingRange {
         span,
         into: Some((Arc::clone(in_flight), fetch)),
-    });
+    }));
     tokio::task::spawn_local(async move {
         // boxed: the task's memory is held only while it runs
         Box::pin(run(pending, exchange, forwarding)).await;

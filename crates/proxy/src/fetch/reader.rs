@@ -43,7 +43,7 @@ pub(crate) enum ReadEnd {
 }
 
 /// What was sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Sent {
     pub(crate) end: ReadEnd,
     /// Content bytes that this client is the first to receive.

@@ -83,7 +83,7 @@ pub(crate) enum RelayEnd {
 }
 
 /// The bytes that a relay moved, and how it ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct RelayResult {
     pub(crate) end: RelayEnd,
     pub(crate) from_hop_bytes: u64,
@@ -137,7 +137,7 @@ pub(crate) struct Relay<'a> {
     /// Bytes that may be written before the kernel's buffers are looked at.
     free_bytes: u64,
     /// Once it is needed, where there is a read-ahead to keep to.
-    governor: Option<Governor>,
+    governor: Option<Box<Governor>>,
     /// It was needed.
     governed: bool,
     finished: bool,
@@ -253,7 +253,10 @@ impl<'a> Relay<'a> {
             // dropping the writer discards an incomplete response
             self.store_writer = None;
         }
-        self.ended
+        RelayResult {
+            content_times: std::mem::take(&mut self.ended.content_times),
+            ..self.ended
+        }
     }
 
     fn poll(
@@ -462,7 +465,8 @@ impl<'a> Relay<'a> {
         let now = self.worker.now();
         if !self.governed {
             self.governed = true;
-            self.governor = Governor::new(self.terms.read_ahead, now, from_hop, client);
+            let governor = Governor::new(self.terms.read_ahead, now, from_hop, client);
+            self.governor = governor.map(Box::new);
         }
         let Some(governor) = &mut self.governor else {
             return usize::MAX;

@@ -8,7 +8,7 @@ use crate::worker::core::Worker;
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Event, StoredFacts};
 use weir_semantics::{FieldLine, Timestamp, line_named, parse_http_date};
-use weir_store::{ExpectedResponse, Reservation, StoredContent, StoredResponse, VaryRule};
+use weir_store::{Reservation, StoredContent, StoredResponse, VaryRule};
 use weir_wire::{BodyLength, ResponseHead, write};
 
 /// All but the content of a response to store.
@@ -89,7 +89,9 @@ impl StorableHead {
         let beside_content = self.lines.capacity() + tag;
         let vary = self.vary.as_ref();
         // whatever it was to validate
-        exchange.expected = exchange.expected.take().map(ExpectedResponse::by_itself);
+        if let Some(expected) = &exchange.expected {
+            expected.stand_alone();
+        }
         room(worker, exchange, beside_content, vary, content_bytes).ok()
     }
 

@@ -114,7 +114,7 @@ pub(crate) struct RequestClient {
     connection: u64,
     sequence: u32,
     /// Where its connection was accepted, if a next hop is told.
-    local: Option<SocketAddr>,
+    local: Option<Box<SocketAddr>>,
     /// Where requests of its connection were sent, if a route looks at that.
     hops: Option<Rc<RefCell<ConnectionHops>>>,
 }
@@ -138,14 +138,15 @@ impl RequestClient {
     }
 
     /// Its connection was accepted at this address.
-    pub(crate) const fn accepted_at(&mut self, local: Option<SocketAddr>) {
-        self.local = local;
+    pub(crate) fn accepted_at(&mut self, local: Option<SocketAddr>) {
+        self.local = local.map(Box::new);
     }
 
     /// Its connection, if the address at which it was accepted is known.
     pub(crate) fn ends(&self) -> Option<ClientEnds> {
         let client = self.peer;
-        self.local.map(|local| ClientEnds { client, local })
+        let local = self.local.as_deref().copied();
+        local.map(|local| ClientEnds { client, local })
     }
 
     /// Calls `choose` with where the requests of its connection were sent before, to note it there.

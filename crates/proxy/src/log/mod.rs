@@ -2,6 +2,7 @@
 
 pub(crate) mod access_log;
 pub(crate) mod client;
+mod forward_log;
 pub(crate) mod line_limit;
 pub(crate) mod logged_proxy;
 pub(crate) mod module_log;

@@ -159,7 +159,7 @@ pub(crate) fn count(
     }
     counters.add(Metric::BytesRecovered, log.recovered_bytes);
     counters.add(Metric::BodyBytesOfOurs, log.own_bytes);
-    if log.from_next_hop_bytes > 0 {
+    if log.forward().from_next_hop_bytes > 0 {
         count_next_hop(counters, log);
     }
 }
@@ -202,12 +202,19 @@ pub(crate) fn count_phases_at_once(counters: &Counters) {
 /// Counts the bytes of a request at the next hop; nothing else is counted of a request without a
 /// client.
 pub(crate) fn count_next_hop(counters: &Counters, log: &RequestLog) {
-    let bytes = log.from_next_hop_bytes - log.tunnel_bytes;
+    let forward = log.forward();
+    let bytes = forward.from_next_hop_bytes - forward.tunnel_bytes;
     for (metric, bytes) in [
         (Metric::BytesFromNextHops, bytes),
-        (Metric::BodyBytesFromNextHops, log.next_hop_content_bytes),
-        (Metric::OverheadFromNextHops, log.next_hop_overhead_bytes),
-        (Metric::BytesWasted, log.wasted_bytes),
+        (
+            Metric::BodyBytesFromNextHops,
+            forward.next_hop_content_bytes,
+        ),
+        (
+            Metric::OverheadFromNextHops,
+            forward.next_hop_overhead_bytes,
+        ),
+        (Metric::BytesWasted, forward.wasted_bytes),
     ] {
         counters.add(metric, bytes);
     }

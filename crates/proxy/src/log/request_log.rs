@@ -4,6 +4,7 @@
 //! place. To add one: a field and its method here, the call where the fact is known, and its line
 //! in `access_log` (`Entry` names every field that a format can show).
 
+use crate::log::forward_log::ForwardLog;
 use crate::log::logged_proxy::LoggedProxy;
 use crate::log::phase_times::PhaseTimes;
 use crate::log::record::{ContentTimes, End, RecordDetails};
@@ -73,33 +74,13 @@ pub(crate) struct RequestLog {
     pub(super) recovered_bytes: u64,
     /// Content bytes among them that are our own.
     pub(super) own_bytes: u64,
-    /// Bytes read from the next hop, up to the head of an in-flight response and the content
-    /// received with it.
-    pub(super) from_next_hop_bytes: u64,
-    /// Content that the fetch which this request began brought behind that, until it or the client
-    /// ended. The fetch itself adds it to the counters: it is for the log line alone.
-    pub(super) fetched_bytes: u64,
-    /// Content bytes among `from_next_hop_bytes`.
-    pub(super) next_hop_content_bytes: u64,
-    /// Heads, framing and other bytes that are no content among `from_next_hop_bytes`.
-    pub(super) next_hop_overhead_bytes: u64,
-    /// Bytes among `from_next_hop_bytes` that were tunnelled.
-    pub(super) tunnel_bytes: u64,
-    /// Content bytes read from the next hop that reached no client.
-    pub(super) wasted_bytes: u64,
-    /// Bytes written to the next hop.
-    pub(super) to_next_hop_bytes: u64,
-    /// The furthest a fetch for it was ahead of its fastest reader, bytes.
-    pub(super) read_ahead_max_bytes: u64,
     /// Status sent to the client; 0 if none was.
     pub(super) status: u16,
-    /// The next hop, if the request was forwarded.
-    pub(super) next_hop: Option<SocketAddr>,
-    /// The link that it is behind, or whose spent quota kept the request from it.
-    pub(super) link: Option<Arc<str>>,
-    /// What it is, if it is a parent or sibling.
+    /// What was done at its next hop, if anything was: a hit is not to be as large.
+    pub(super) forward: Option<Box<ForwardLog>>,
+    /// What its next hop is, if that is a parent or sibling.
     pub(crate) proxy: Option<LoggedProxy>,
-    /// Its connection was open before.
+    /// The connection to the next hop was open before.
     pub(super) next_hop_reused: bool,
     /// The next hop was asked by HTTP/2.
     pub(super) is_next_hop_http2: bool,
@@ -136,17 +117,8 @@ impl RequestLog {
             store_bytes: 0,
             recovered_bytes: 0,
             own_bytes: 0,
-            from_next_hop_bytes: 0,
-            fetched_bytes: 0,
-            next_hop_content_bytes: 0,
-            next_hop_overhead_bytes: 0,
-            tunnel_bytes: 0,
-            wasted_bytes: 0,
-            to_next_hop_bytes: 0,
-            read_ahead_max_bytes: 0,
             status: 0,
-            next_hop: None,
-            link: None,
+            forward: None,
             proxy: None,
             next_hop_reused: false,
             is_next_hop_http2: false,
@@ -165,8 +137,8 @@ impl RequestLog {
     /// behind the head is counted by the fetch.
     pub(crate) fn next_hop_weights(&self) -> Weights {
         Weights {
-            from_next_hops: self.from_next_hop_bytes,
-            wasted: self.wasted_bytes,
+            from_next_hops: self.forward().from_next_hop_bytes,
+            wasted: self.forward().wasted_bytes,
             ..Weights::default()
         }
     }
@@ -193,7 +165,18 @@ impl RequestLog {
 
     /// The next hop that the request was sent to last.
     pub(crate) fn next_hop(&self) -> Option<SocketAddr> {
-        self.next_hop
+        self.forward().next_hop
+    }
+
+    /// What was done at its next hop.
+    pub(super) fn forward(&self) -> &ForwardLog {
+        static NONE: ForwardLog = ForwardLog::NONE;
+        self.forward.as_deref().unwrap_or(&NONE)
+    }
+
+    fn forward_mut(&mut self) -> &mut ForwardLog {
+        let new = || Box::new(ForwardLog::NONE);
+        self.forward.get_or_insert_with(new)
     }
 
     /// All of it, for a request that was answered: this one is not read any more. A move would copy
@@ -204,7 +187,7 @@ impl RequestLog {
             content_type: std::mem::take(&mut self.content_type),
             user: self.user.take(),
             details: self.details.take(),
-            link: self.link.take(),
+            forward: self.forward.take(),
             ..*self
         }
     }
@@ -296,24 +279,25 @@ impl RequestLog {
 
     /// The request is sent to `next_hop`.
     pub(crate) fn connected(&mut self, next_hop: &NextHopFacts<'_>) {
-        self.next_hop = Some(next_hop.address);
+        let forward = self.forward_mut();
+        forward.next_hop = Some(next_hop.address);
+        forward.link = next_hop.link.cloned();
         self.next_hop_reused = next_hop.reused;
         self.is_next_hop_http2 = next_hop.is_http2;
-        self.link = next_hop.link.cloned();
         self.reach(Phase::Forward);
         self.detail(|details| details.connected(next_hop));
     }
 
     /// The spent quota of this link keeps the request from its next hop.
     pub(crate) fn kept_from(&mut self, link: &Arc<str>) {
-        self.link = Some(Arc::clone(link));
+        self.forward_mut().link = Some(Arc::clone(link));
     }
 
     /// The node that was asked in the place of the busy disk of this one did not answer with it:
     /// the response is read.
     pub(crate) fn read_after_all(&mut self) {
         self.node_choice = Some(Why::DiskBusy);
-        self.next_hop = None;
+        self.forward_mut().next_hop = None;
         (self.next_hop_reused, self.is_next_hop_http2) = (false, false);
         self.times.forget(Phase::Forward);
         self.detail(RecordDetails::forget_next_hop);
@@ -321,7 +305,7 @@ impl RequestLog {
 
     /// So many bytes were written to the next hop.
     pub(crate) fn sent_to_next_hop(&mut self, bytes: u64) {
-        self.to_next_hop_bytes += bytes;
+        self.forward_mut().to_next_hop_bytes += bytes;
     }
 
     /// The next hop has the whole request head.
@@ -332,13 +316,14 @@ impl RequestLog {
     /// So many bytes were received from the next hop; they count as overhead until they are found
     /// to be content.
     pub(crate) fn received(&mut self, bytes: u64) {
-        self.from_next_hop_bytes += bytes;
-        self.next_hop_overhead_bytes += bytes;
+        let forward = self.forward_mut();
+        forward.from_next_hop_bytes += bytes;
+        forward.next_hop_overhead_bytes += bytes;
     }
 
     /// So many of the received bytes are counted by a relay or a fetch: they are no overhead.
     pub(crate) fn handed_on(&mut self, bytes: u64) {
-        self.next_hop_overhead_bytes -= bytes;
+        self.forward_mut().next_hop_overhead_bytes -= bytes;
     }
 
     /// A final response head was received from the next hop; `is_persistent` if the connection can
@@ -354,8 +339,9 @@ impl RequestLog {
 
     /// Content that was read from the next hop reaches no client.
     pub(crate) fn waste(&mut self, content_bytes: u64) {
-        self.next_hop_content_bytes += content_bytes;
-        self.wasted_bytes += content_bytes;
+        let forward = self.forward_mut();
+        forward.next_hop_content_bytes += content_bytes;
+        forward.wasted_bytes += content_bytes;
     }
 
     /// The content among `received` bytes reaches no client.
@@ -366,22 +352,25 @@ impl RequestLog {
 
     /// A relay read `bytes` from the next hop: `delivered` and `wasted` content, and overhead.
     pub(crate) fn relayed(&mut self, bytes: u64, delivered: u64, wasted: u64, overhead: u64) {
-        self.from_next_hop_bytes += bytes;
-        self.next_hop_content_bytes += delivered;
-        self.next_hop_overhead_bytes += overhead;
+        let forward = self.forward_mut();
+        forward.from_next_hop_bytes += bytes;
+        forward.next_hop_content_bytes += delivered;
+        forward.next_hop_overhead_bytes += overhead;
         self.waste(wasted);
     }
 
     /// The fetch that this request began has brought `bytes` of content, `with_head` of them with
     /// the response head.
     pub(crate) fn fetched(&mut self, bytes: u64, with_head: u64) {
-        self.fetched_bytes = bytes - with_head;
+        self.forward_mut().fetched_bytes = bytes - with_head;
         self.detail(|details| details.fetched(bytes));
     }
 
     /// A fetch for it was up to so many bytes ahead of its fastest reader.
     pub(crate) fn read_ahead(&mut self, bytes: u64) {
-        self.read_ahead_max_bytes = self.read_ahead_max_bytes.max(bytes);
+        if bytes > self.forward().read_ahead_max_bytes {
+            self.forward_mut().read_ahead_max_bytes = bytes;
+        }
     }
 
     // ---- the response
@@ -466,9 +455,10 @@ impl RequestLog {
     pub(crate) fn tunnelled(&mut self, head_bytes: usize, to_client: u64, to_next_hop: u64) {
         self.response_bytes += to_client;
         self.request_bytes += to_next_hop;
-        self.from_next_hop_bytes += to_client;
-        self.tunnel_bytes += to_client;
-        self.to_next_hop_bytes += to_next_hop;
+        let forward = self.forward_mut();
+        forward.from_next_hop_bytes += to_client;
+        forward.tunnel_bytes += to_client;
+        forward.to_next_hop_bytes += to_next_hop;
         self.detail(|details| details.tunnelled(head_bytes, to_client, to_next_hop));
     }
 

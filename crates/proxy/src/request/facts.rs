@@ -8,6 +8,7 @@ use super::judge::ReceivedRequest;
 use crate::config::Mode;
 use crate::log::access_log::RequestLine;
 use crate::log::client::ListenerFacts;
+use std::cell::RefCell;
 use std::rc::Rc;
 use weir_semantics::{
     ConnectionOptions, FieldLine, Form, HostName, Method, NamedFields, Scheme, Target, line_named,
@@ -27,8 +28,9 @@ pub(crate) struct Request {
     pub(crate) version: Version,
     /// The scheme of the canonical target (RFC 9110 §7.1).
     pub(crate) scheme: Scheme,
-    /// Its host.
-    pub(crate) host: HostName,
+    /// Its host. Most requests of a client are for one: they share it, as it has room for the
+    /// longest name.
+    pub(crate) host: Rc<HostName>,
     /// Its port.
     pub(crate) port: u16,
     /// How long its content is, and how it is framed.
@@ -95,7 +97,7 @@ impl Request {
             form: received.form,
             version: received.version,
             scheme: received.target.scheme,
-            host: *received.target.host,
+            host: shared_host(received.target.host),
             port: received.target.port,
             body: received.body,
             is_persistent: received.is_persistent,
@@ -115,7 +117,7 @@ impl Request {
             form: if is_own { Form::Origin } else { Form::Absolute },
             version: head.version,
             scheme: listener.scheme,
-            host: listener.default.host,
+            host: shared_host(&listener.default.host),
             port: listener
                 .default
                 .port
@@ -249,9 +251,32 @@ impl Request {
     }
 }
 
+/// `host`, shared with the last request of this thread if that was for the same one.
+fn shared_host(host: &HostName) -> Rc<HostName> {
+    thread_local! {
+        static LAST: RefCell<Rc<HostName>> = RefCell::new(Rc::new(HostName::EMPTY));
+    }
+    LAST.with_borrow_mut(|last| {
+        if **last != *host {
+            *last = Rc::new(*host);
+        }
+        Rc::clone(last)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_for_one_host_share_it() {
+        let hosts = ["a.example", "b.example"].map(|host| HostName::parse(host).unwrap());
+        let first = shared_host(&hosts[0]);
+        let same = shared_host(&hosts[0]);
+        assert!(Rc::ptr_eq(&first, &same));
+        let other = shared_host(&hosts[1]);
+        assert_eq!((*first, *other), (hosts[0], hosts[1]));
+    }
 
     fn check(target: &str, path: &str, expected: PathAt) {
         assert_eq!(PathAt::find(target, path), expected, "{target} {path}");

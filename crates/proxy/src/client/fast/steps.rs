@@ -59,12 +59,12 @@ pub(crate) fn found(
         }
         Some(Command::Forward(forwarding)) => Plan::Forward {
             forwarding,
-            stored: Some(Box::new(ChosenResponse {
-                expected: expect(&response),
+            stored: Some(ChosenResponse {
+                expected: Box::new(expect(&response)),
                 response,
-            })),
+            }),
         },
-        _ => Plan::Answer(Answer::only_if_cached()),
+        _ => Plan::Answer(Box::new(Answer::only_if_cached())),
     }
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn plan_of(commands: &Commands) -> Plan {
             forwarding,
             stored: None,
         },
-        _ => Plan::Answer(Answer::only_if_cached()),
+        _ => Plan::Answer(Box::new(Answer::only_if_cached())),
     }
 }
 

@@ -351,7 +351,7 @@ impl<'a> RuledRequest<'a> {
         let request = Request::new(request, head);
         let decided = (tx, plan, key);
         let mut exchange = self.receiver.exchange(request, decided, log.take());
-        exchange.directives_sent = directives_sent;
+        exchange.directives_sent = directives_sent.map(Box::new);
         self.left(exchange)
     }
 

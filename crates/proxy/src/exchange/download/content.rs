@@ -31,7 +31,40 @@ pub(super) struct RelayPlan {
 }
 
 impl Download<'_, '_> {
-    pub(super) async fn relay(&mut self, plan: RelayPlan) -> ResponseOutcome {
+    /// Sends the head and relays the content. The plan is taken apart before there is a future,
+    /// which so holds it once.
+    pub(super) fn relay(&mut self, plan: RelayPlan) -> impl Future<Output = ResponseOutcome> {
+        let RelayPlan {
+            status,
+            head,
+            body,
+            form,
+            store_writer,
+            held,
+        } = plan;
+        async move {
+            let Parties {
+                to_client,
+                exchange,
+                ..
+            } = &mut self.parties;
+            if let Some(client) = to_client
+                && let Err(refusal) =
+                    respond::begin_sent(client, exchange, status, head, form).await
+            {
+                let answer = Box::new(ModuleAnswer::Refuse(refusal));
+                return ResponseOutcome::Module(answer);
+            }
+            self.relay_content((body, form), store_writer, held).await
+        }
+    }
+
+    async fn relay_content(
+        &mut self,
+        content: (BodyLength, ContentForm),
+        store_writer: Option<Box<StoreWriter>>,
+        held: Option<Box<HeldContent>>,
+    ) -> ResponseOutcome {
         let Parties {
             sending,
             from_hop,
@@ -41,26 +74,18 @@ impl Download<'_, '_> {
             deadline,
             ..
         } = &mut self.parties;
-        if let Some(client) = to_client {
-            let (status, head, form) = (plan.status, plan.head, plan.form);
-            let begun = respond::begin_sent(client, exchange, status, head, form).await;
-            if let Err(refusal) = begun {
-                let answer = Box::new(ModuleAnswer::Refuse(refusal));
-                return ResponseOutcome::Module(answer);
-            }
-        }
         let mut relay = Relay::new(
             worker,
             (sending, deadline),
             Terms::of(exchange),
-            (plan.body, plan.form),
-            plan.store_writer,
+            content,
+            store_writer,
             exchange.log.content_times(),
         );
-        let held_bytes = plan.held.as_ref().map(|held| held.with_head_bytes);
+        let held_bytes = held.as_ref().map(|held| held.with_head_bytes);
         let buffered_bytes = from_hop.buffered_bytes() as u64;
         exchange.log.handed_on(held_bytes.unwrap_or(buffered_bytes));
-        relay.begin_with(plan.held);
+        relay.begin_with(held);
         let mut ended = relay.run(from_hop, to_client.as_deref_mut()).await;
         let is_taken_back = matches!(ended.end, RelayEnd::Cut(_))
             && match to_client {
@@ -108,7 +133,7 @@ fn settle(
     is_taken_back: bool,
 ) {
     let log = &mut exchange.log;
-    log.content_left(ended.content_times);
+    log.content_left(ended.content_times.clone());
     log.relayed(
         ended.from_hop_bytes,
         ended.delivered_bytes,

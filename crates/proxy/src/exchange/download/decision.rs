@@ -118,7 +118,7 @@ impl Download<'_, '_> {
         let date = stored.as_ref().map(|_| worker.date()).unwrap_or_default();
         let mut stored_lines = LineBuffer::new();
         let merging = stored.map(|stored| {
-            let fits = freshen::fits(stored, exchange.missing.as_ref(), head, &facts, body);
+            let fits = freshen::fits(stored, exchange.missing.as_deref(), head, &facts, body);
             Merging::new(
                 worker,
                 targeted,

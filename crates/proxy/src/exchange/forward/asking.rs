@@ -8,7 +8,7 @@ use crate::exchange::module_calls;
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::respond;
 use crate::exchange::state::RequestState;
-use crate::request::answer::{Answer, AnswerReason};
+use crate::request::answer::Answer;
 use crate::worker::in_box;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -51,14 +51,23 @@ impl Asking {
         exchange: &mut RequestState,
     ) -> ControlFlow<(), Option<(NextHopStream, Vec<u8>)>> {
         let worker = Rc::clone(&exchange.worker);
-        let mut hop = match self.attempts.connect(exchange, &worker).await {
-            Ok(hop) => hop,
-            Err(NoStream::Failed(reason)) => return self.fail(stream, exchange, reason).await,
-            Err(NoStream::Answer(answer)) => {
-                no_next_hop(stream, exchange, answer).await;
-                return ControlFlow::Break(());
+        match self.attempts.connect(exchange, &worker).await {
+            Ok(hop) => self.make_head(stream, exchange, hop).await,
+            Err(no_stream) => {
+                Box::pin(self.without_stream(stream, exchange, no_stream)).await;
+                ControlFlow::Break(())
             }
-        };
+        }
+    }
+
+    /// Makes the head of the request for `hop`. What that needs is not held while it is connected.
+    async fn make_head(
+        &mut self,
+        stream: &mut ClientStream<'_>,
+        exchange: &mut RequestState,
+        mut hop: NextHopStream,
+    ) -> ControlFlow<(), Option<(NextHopStream, Vec<u8>)>> {
+        let worker = Rc::clone(&exchange.worker);
         note_next_hop(stream, exchange, &mut hop);
         if exchange.is_hooked() {
             exchange.run_hooks().await;
@@ -88,6 +97,19 @@ impl Asking {
                 Box::pin(respond::module_answer(stream, exchange, answer)).await;
                 ControlFlow::Break(())
             }
+        }
+    }
+
+    /// Answers a request for which there is no connection.
+    async fn without_stream(
+        &mut self,
+        stream: &mut ClientStream<'_>,
+        exchange: &mut RequestState,
+        no_stream: NoStream,
+    ) {
+        match no_stream {
+            NoStream::Failed(reason) => fail(stream, exchange, self.stored.take(), reason).await,
+            NoStream::Answer(answer) => no_next_hop(stream, exchange, answer).await,
         }
     }
 
@@ -159,18 +181,10 @@ impl Asking {
                 no_next_hop(stream, exchange, answer).await;
                 ControlFlow::Break(())
             }
-            PassResult::NoOther => self.fail(stream, exchange, reason).await,
+            PassResult::NoOther => {
+                fail(stream, exchange, self.stored.take(), reason).await;
+                ControlFlow::Break(())
+            }
         }
-    }
-
-    /// No next hop can be used.
-    async fn fail<T>(
-        &mut self,
-        stream: &mut ClientStream<'_>,
-        exchange: &mut RequestState,
-        reason: AnswerReason,
-    ) -> ControlFlow<(), T> {
-        Box::pin(fail(stream, exchange, self.stored.take(), reason)).await;
-        ControlFlow::Break(())
     }
 }

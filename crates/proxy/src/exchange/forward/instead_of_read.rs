@@ -81,7 +81,7 @@ async fn ask(
     // behind the ticket that a purge finds from now on
     let purges = &worker.shared.cluster_purges;
     let is_behind = |lateral: &LateralFetch| lateral.is_behind(purges);
-    if purges.is_held(exchange.key) || exchange.lateral.as_ref().is_some_and(is_behind) {
+    if purges.is_held(exchange.key) || exchange.lateral.as_deref().is_some_and(is_behind) {
         hop.release_unused(worker.net());
         return false;
     }

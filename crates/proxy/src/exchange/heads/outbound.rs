@@ -37,7 +37,7 @@ pub(crate) fn request_head(
         write::request_line(&mut out, method, path, Version::Http11);
     }
     let is_stored_only = |lateral: &LateralFetch| lateral.is_stored_only();
-    if exchange.asks_sibling() || exchange.lateral.as_ref().is_some_and(is_stored_only) {
+    if exchange.asks_sibling() || exchange.lateral.as_deref().is_some_and(is_stored_only) {
         write::field(&mut out, "Cache-Control", b"only-if-cached");
     }
     let own = validators.is_some()

@@ -82,8 +82,8 @@ async fn complete(
     };
     tx.unasked(now, rules);
     let mut state = background(&exchange, tx, forwarding);
-    state.missing = first_missing(&state, &part, now);
-    state.expected = Some(expected);
+    state.missing = first_missing(&state, &part, now).map(Box::new);
+    state.expected = Some(Box::new(expected));
     if state.missing.is_none() {
         return Ok(Completion::Gone);
     }

@@ -176,7 +176,7 @@ async fn ask_about(
         tx.unasked(now, &exchange.settings.rules);
     }
     let mut state = background(exchange, tx, forwarding);
-    state.expected = Some(expected);
+    state.expected = Some(Box::new(expected));
     ask(&mut state, next_hop, forwarding, Some(&response)).await
 }
 

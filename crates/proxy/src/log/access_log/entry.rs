@@ -99,7 +99,7 @@ impl Entry<'_> {
 
     /// Bytes read from the next hop for this request.
     pub(super) fn next_hop_bytes(&self) -> u64 {
-        self.log.from_next_hop_bytes + self.log.fetched_bytes
+        self.log.forward().from_next_hop_bytes + self.log.forward().fetched_bytes
     }
 
     /// The user who has logged in to the proxy; empty without a login.

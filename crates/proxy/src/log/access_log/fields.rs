@@ -54,7 +54,7 @@ fn some(value: u64) -> Value<'static> {
 
 /// Of a request that went to a next hop; else left out.
 fn with_next_hop<'a>(entry: &Entry<'_>, value: Value<'a>) -> Value<'a> {
-    match entry.log.next_hop {
+    match entry.log.forward().next_hop {
         Some(_) => value,
         None => Value::Absent,
     }
@@ -115,19 +115,19 @@ fields! {
     "wasted_bytes", "Content bytes read from the next hop for this request that reached no client. \
         What a shared fetch brings for no client is known only when the fetch ends, and is in the \
         counter alone. Shown if there are any.",
-        |entry| some(entry.log.wasted_bytes);
+        |entry| some(entry.log.forward().wasted_bytes);
     "read_ahead_max_bytes", "The furthest the fetches of its response were ahead of their fastest \
         readers, up to now, bytes. Shown if they were.",
-        |entry| some(entry.log.read_ahead_max_bytes);
+        |entry| some(entry.log.forward().read_ahead_max_bytes);
     "joined", "How the request came to share the response to another request: `collapsed` (it \
         waited for the head) or `delayed` (it came while the content did), as in the counters.",
         |entry| text(entry.joined().as_bytes());
     "next_hop", "Address of the next hop that was asked, if one was.",
-        |entry| entry.log.next_hop.map_or(Value::Absent, Value::Address);
+        |entry| entry.log.forward().next_hop.map_or(Value::Absent, Value::Address);
     "next_hop_kind", "`parent` or `sibling`, if the next hop is one.",
         |entry| text(entry.log.proxy.map_or("", LoggedProxy::word).as_bytes());
     "link", "The link that the next hop is behind: its `link[].name`. Shown if it is behind one: also if the request was refused, or answered by a stale response, since the link had spent its quota.",
-        |entry| text(entry.log.link.as_deref().unwrap_or_default().as_bytes());
+        |entry| text(entry.log.forward().link.as_deref().unwrap_or_default().as_bytes());
     "next_hop_version", "`HTTP/1.1` or `HTTP/2.0`: what the next hop was asked by. Shown with `next_hop`.",
         |entry| with_next_hop(entry, text(match entry.log.is_next_hop_http2 {
             true => b"HTTP/2.0",
@@ -153,7 +153,7 @@ fields! {
         for the same response, is counted and in no line. Shown with `next_hop`.",
         |entry| with_next_hop(entry, Value::Number(entry.next_hop_bytes()));
     "to_next_hop_bytes", "Bytes sent to the next hop. Shown with `next_hop`.",
-        |entry| with_next_hop(entry, Value::Number(entry.log.to_next_hop_bytes));
+        |entry| with_next_hop(entry, Value::Number(entry.log.forward().to_next_hop_bytes));
     "next_hop_status", "Status received from the next hop, if one was asked.",
         |entry| number(entry.next_hop_status().map(u64::from));
     "head_us", "From the first byte of the request to the end of its head, microseconds.",

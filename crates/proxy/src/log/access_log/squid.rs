@@ -40,7 +40,7 @@ pub(super) fn write(entry: &Entry<'_>, line: &mut Vec<u8>) {
     // an empty one is `-`
     escape::word(escape::cut(entry.user(), TEXT_BYTES_MAX), line);
     line.push(b' ');
-    match entry.log.next_hop {
+    match entry.log.forward().next_hop {
         Some(address) => {
             let code = entry.log.proxy.map(LoggedProxy::squid_code);
             line.extend_from_slice(code.unwrap_or("HIER_DIRECT").as_bytes());

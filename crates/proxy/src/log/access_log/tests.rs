@@ -10,6 +10,7 @@ use rustix::pipe::pipe;
 
 use super::*;
 use crate::config::Mechanism;
+use crate::log::forward_log::ForwardLog;
 use crate::log::request_log::{LogReaders, RequestLog};
 use std::time::Instant;
 use weir_policy::connections::hand_off::Stay;
@@ -74,11 +75,14 @@ fn forwarded() -> Sample {
             body_bytes: 1024,
             store_bytes: 1000,
             recovered_bytes: 900,
-            read_ahead_max_bytes: 16_384,
-            from_next_hop_bytes: 1150,
-            fetched_bytes: 50,
-            to_next_hop_bytes: 120,
-            next_hop: Some(address("[2001:db8::1]:80")),
+            forward: Some(Box::new(ForwardLog {
+                read_ahead_max_bytes: 16_384,
+                from_next_hop_bytes: 1150,
+                fetched_bytes: 50,
+                to_next_hop_bytes: 120,
+                next_hop: Some(address("[2001:db8::1]:80")),
+                ..ForwardLog::NONE
+            })),
             node_choice: Some(Why::Replica),
             next_hop_choice: Some(Why::InTurn),
             status: 200,
@@ -326,7 +330,7 @@ fn squid_line_has_the_columns_and_result_codes_of_squid() {
     );
     let mut hit = forwarded();
     hit.verdict = verdict(Handling::Hit(Hit::Fresh), None);
-    hit.log.next_hop = None;
+    hit.log.forward = None;
     hit.request.target = "/a b\n";
     check(
         &hit,

@@ -48,7 +48,7 @@ impl Finished {
             next_hop: details.and_then(|details| details.next_hop),
             status: Some(log.status).filter(|status| *status > 0),
             received_bytes,
-            next_hop_bytes: log.next_hop_content_bytes
+            next_hop_bytes: log.forward().next_hop_content_bytes
                 + details.map_or(0, |details| details.fetched_bytes + details.tunnel_bytes),
             request_content_bytes: details
                 .and_then(|details| details.request_content_bytes)

@@ -202,7 +202,10 @@ impl Decision<'_> {
         let has_part = |action: Action| match action {
             Action::Key | Action::Request => true,
             _ if is_unsent => false,
-            Action::Ignore => exchange.directives_sent.is_some_and(|sent| sent != left),
+            Action::Ignore => exchange
+                .directives_sent
+                .as_deref()
+                .is_some_and(|sent| *sent != left),
             Action::ReadAhead | Action::Abort => is_fetched,
             action if action.is_of_storing() => found.is_some() || may_be_stored,
             _ => true,

@@ -26,7 +26,7 @@ pub(super) fn uses(
         _ => ASSUMED,
     };
     let rules = &settings.operator_rules;
-    let host = exchange.request.host;
+    let host = &exchange.request.host;
     let target = (host.as_bytes(), exchange.request.path_and_query());
     let by = rules.storing_by(exchange.request.mode.into(), target, status, content_type);
     let of_response = rules.with_response(matched, status, content_type);

@@ -75,7 +75,7 @@ pub(super) fn all(
     found: Option<&FoundVariant>,
     call: &ExplainCall,
 ) -> (Vec<StoredReport>, bool) {
-    let host = exchange.request.host;
+    let host = &exchange.request.host;
     let stored = Stored {
         settings: &exchange.settings,
         store: &exchange.worker.shared.store,
