@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bytes of the quota for each kill: each costs steps of booked bytes and open windows. Any quota
-/// may be exceeded by what the windows of its connections hold, 1 MiB each at most (docs/links.md):
-/// the three of this test held up to 556 KB beyond one of 8 MiB, and mostly less than 84.
+/// Bytes of the quota for each kill: each costs steps of booked bytes and open windows.
 const QUOTA_MIB_A_ROUND: u64 = 8;
 
 /// What the kernel of the origin holds of a connection that is cut: counted as if it had been sent.

@@ -27,6 +27,9 @@ const WRITE_EVERY_S: u64 = 600;
 /// A quota with less room than this is spent, bytes: no head of a response fits.
 const ROOM_BYTES_MIN: u64 = 1460;
 
+/// All windows together are to be at most this part of what a quota has left.
+const WINDOWS_OF_LEFT: u64 = 8;
+
 /// The number of responses that a time window has validated holds for so long, milliseconds.
 const REFRESHES_EACH_MS: u64 = 3_600_000;
 
@@ -44,6 +47,8 @@ pub struct Link {
     granted: u64,
     /// Bytes that open connections may bring without a grant.
     receive_window_bytes: u64,
+    /// How many those connections are.
+    connections: u64,
     /// Bytes of the present period that are written as booked.
     booked: u64,
     /// What is being written.
@@ -193,6 +198,7 @@ impl Link {
             hundredths: 0,
             granted: 0,
             receive_window_bytes: 0,
+            connections: 0,
             booked: 0,
             pending: None,
             sequence,
@@ -370,12 +376,29 @@ impl Link {
 
     /// A connection was opened that may bring so many bytes without a grant: the kernel takes them.
     pub fn opened(&mut self, window_bytes: u64) {
+        self.connections = self.connections.saturating_add(1);
+        self.widened(window_bytes);
+    }
+
+    /// Such a connection may bring so many bytes more.
+    pub fn widened(&mut self, window_bytes: u64) {
         self.receive_window_bytes = self.receive_window_bytes.saturating_add(window_bytes);
     }
 
-    /// Such a connection was closed.
+    /// Such a connection, which could bring so many, was closed.
     pub fn closed(&mut self, window_bytes: u64) {
+        self.connections = self.connections.saturating_sub(1);
         self.receive_window_bytes = self.receive_window_bytes.saturating_sub(window_bytes);
+    }
+
+    /// The widest window that one of its connections should have now, bytes; `None` if a quota has
+    /// nothing to say to that. Their windows shrink with what is left of the quota, as what they
+    /// hold when it is spent comes beyond it.
+    pub fn widest_window(&mut self, now: Now) -> Option<u64> {
+        self.look(now);
+        let quota = self.counting().filter(|quota| quota.then.ends_fetches())?;
+        let parts = self.connections.max(1).saturating_mul(WINDOWS_OF_LEFT);
+        Some(self.left(quota) / parts)
     }
 
     /// The state to be written now, if there is one: the driver reports by [`Self::saved`] when it

@@ -313,6 +313,34 @@ fn windows_of_open_connections_keep_no_transfer_from_the_end_of_a_quota() {
 }
 
 #[test]
+fn windows_shrink_with_what_is_left_of_a_quota() {
+    let refuse = quota(64 * MIB, Every::Day, WhenSpent::Refuse);
+    let mut driven = Driven::new(rules(Some(refuse)));
+    let widest = |driven: &mut Driven| driven.link.widest_window(driven.now);
+    assert_eq!(widest(&mut driven), Some(8 * MIB), "nothing is open");
+    driven.link.opened(MIB);
+    driven.link.opened(MIB);
+    driven.link.widened(MIB);
+    assert_eq!(widest(&mut driven), Some(4 * MIB), "of each of two");
+    driven.fetch(48 * MIB);
+    assert_eq!(widest(&mut driven), Some(MIB));
+    driven.link.closed(2 * MIB);
+    assert_eq!(widest(&mut driven), Some(2 * MIB), "one is closed");
+    driven.fetch(64 * MIB);
+    assert_eq!(widest(&mut driven), Some(0), "it is spent");
+}
+
+#[test]
+fn quota_that_fetches_go_on_beyond_bounds_no_window() {
+    let slow = quota(MIB, Every::Day, WhenSpent::Slow);
+    let mut driven = Driven::new(rules(Some(slow)));
+    driven.link.opened(MIB);
+    assert_eq!(driven.link.widest_window(driven.now), None);
+    let mut without = Driven::new(rules(None));
+    assert_eq!(without.link.widest_window(without.now), None);
+}
+
+#[test]
 fn unreadable_state_is_taken_as_spent_by_the_share_of_the_period_that_has_passed() {
     let refuse = quota(240 * MIB, Every::Day, WhenSpent::Refuse);
     let mut link = Link::unreadable(rules(Some(refuse)), at(0, FRIDAY + 6 * HOUR_S));

@@ -214,9 +214,20 @@ impl LinkMeter {
         self.lock().give_back(class, bytes);
     }
 
-    /// The kernel may take so many bytes of a connection before they are read.
+    /// The kernel may take so many bytes of a new connection before they are read.
     pub(super) fn opened(&self, window_bytes: u64) {
         self.lock().opened(window_bytes);
+    }
+
+    /// The kernel may take so many bytes more of one.
+    pub(super) fn widened(&self, window_bytes: u64) {
+        self.lock().widened(window_bytes);
+    }
+
+    /// The widest window that a connection should have now, bytes.
+    pub(super) fn widest_window(&self) -> Option<u64> {
+        let now = self.clock.now();
+        self.lock().widest_window(now)
     }
 
     /// It may not any more.

@@ -15,7 +15,8 @@ use weir_policy::budget::{BackgroundRoom, Class, GRANT_BYTES_MAX, Permit, Transf
 use weir_policy::{Digest, Tick};
 
 /// The largest window of a connection on a link with a quota, bytes: what the kernel has taken and
-/// nothing has read is of the quota, too, and is booked in advance.
+/// nothing has read is of the quota, too, and is booked in advance. Towards the end of the quota it
+/// is smaller, down to [`FIRST_WINDOW_BYTES`].
 pub(crate) const WINDOW_BYTES_MAX: u32 = 1 << 20;
 
 /// The window of a new one that the kernel would choose, bytes.
@@ -33,12 +34,7 @@ impl ConnectionLink {
     /// The use of `meter` by a connection with this socket.
     pub(crate) fn new(meter: &Arc<LinkMeter>, socket: &impl AsFd) -> Self {
         let (counts_sent, has_quota) = meter.counts();
-        let mut window = Window {
-            meter: has_quota.then(|| Arc::clone(meter)),
-            receive_window_bytes: 0,
-        };
-        let memory = socket2::SockRef::from(socket).recv_buffer_size();
-        window.grow(memory.unwrap_or(0) as u64);
+        let window = Window::new(has_quota.then_some(meter), socket);
         Self {
             reads: LinkUse::new(meter, true),
             writes: LinkUse::new(meter, counts_sent),
@@ -112,10 +108,14 @@ pub(crate) struct LinkReads<'a> {
 impl LinkReads<'_> {
     /// The window to give the connection: bounded where there is a quota.
     pub(crate) fn offer(&mut self, window: Option<u32>) -> Option<u32> {
-        if self.window.meter.is_none() {
+        let Some(meter) = &self.window.meter else {
             return window;
-        }
-        let window = window.unwrap_or(WINDOW_BYTES_MAX).min(WINDOW_BYTES_MAX);
+        };
+        let widest = meter.widest_window().map_or(WINDOW_BYTES_MAX, |bytes| {
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            bytes.clamp(FIRST_WINDOW_BYTES, WINDOW_BYTES_MAX)
+        });
+        let window = window.unwrap_or(WINDOW_BYTES_MAX).min(widest);
         self.window.grow(u64::from(window));
         Some(window)
     }
@@ -161,11 +161,23 @@ struct Window {
 }
 
 impl Window {
+    fn new(meter: Option<&Arc<LinkMeter>>, socket: &impl AsFd) -> Self {
+        let memory = socket2::SockRef::from(socket).recv_buffer_size();
+        let receive_window_bytes = memory.unwrap_or(0) as u64;
+        if let Some(meter) = meter {
+            meter.opened(receive_window_bytes);
+        }
+        Self {
+            meter: meter.cloned(),
+            receive_window_bytes,
+        }
+    }
+
     fn grow(&mut self, bytes: u64) {
         if let Some(meter) = &self.meter
             && bytes > self.receive_window_bytes
         {
-            meter.opened(bytes - self.receive_window_bytes);
+            meter.widened(bytes - self.receive_window_bytes);
             self.receive_window_bytes = bytes;
         }
     }
