@@ -2,7 +2,7 @@
 
 use super::Clear;
 use super::frames::{DATA, END_STREAM, Frame, Frames, INITIAL_WINDOW_SIZE, WINDOW_UPDATE, get};
-use crate::support::content;
+use crate::support::{Metrics, content};
 
 /// Bytes of each response: much more than the kernel holds for a client that does not read, and
 /// little enough that both are stored.
@@ -32,6 +32,9 @@ fn both(first: &str, second: &str) -> (usize, usize) {
     client.request(1, &asked("/stored/one", first));
     let begun = client.until(DATA);
     client.request(3, &asked("/stored/two", second));
+    // nothing is read before it is taken: a busy machine could bring all of the first meanwhile
+    let is_taken = |now: &Metrics| now.count("weir_requests_in_flight") == 2;
+    clear.weir.until("both are under way", is_taken);
     let mut got = [begun.payload, Vec::new()];
     let mut when_first_ended = None;
     let mut open = 2;
