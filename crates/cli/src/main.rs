@@ -27,7 +27,7 @@ fn main() -> std::process::ExitCode {
         return exit;
     }
     let done = Cli::read().and_then(|cli| match cli.command {
-        Command::Serve(flags) => serve::serve(flags),
+        Command::Serve(flags) => serve::serve(flags.with_one_config()),
         Command::Check(flags) => check::check(&flags),
         Command::Purge(flags) => operate::purge(&flags),
         Command::Stored(flags) => operate::stored(&flags),

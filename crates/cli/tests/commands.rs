@@ -263,7 +263,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     (
         "listen-keeps-the-mode",
-        "serve --config gateway.toml --listen 127.0.0.1:1 --print-config",
+        "serve gateway.toml --listen 127.0.0.1:1 --print-config",
     ),
     (
         "listen-does-not-say-which",

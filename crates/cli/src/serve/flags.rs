@@ -13,6 +13,10 @@ use weir_proxy::config::{
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ServeFlags {
     /// Config file (TOML) to start from; without it, the defaults
+    #[arg(value_name = "CONFIG", conflicts_with = "config")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// The same, as the flag of other commands has it
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -75,6 +79,14 @@ pub(crate) struct ServeFlags {
     /// Print the effective config as TOML and exit
     #[arg(long)]
     pub(crate) print_config: bool,
+}
+
+impl ServeFlags {
+    /// With the file of the argument as that of the flag.
+    pub(crate) fn with_one_config(mut self) -> Self {
+        self.config = self.config.or(self.file.take());
+        self
+    }
 }
 
 /// The flags of `weir check`.
