@@ -471,37 +471,6 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
     plan
 }
 
-/// Takes a request of a stream that shares its connection.
-///
-/// # Errors
-///
-/// The answer to a request that is refused.
-#[cfg(test)]
-pub(crate) fn begin(
-    receiver: &Receiver<'_>,
-    head: &RequestHead<'_, '_>,
-) -> Result<Box<RequestState>, Answer> {
-    let mut log = receiver.log(Instant::now(), 0);
-    log.reach(Phase::RequestHead);
-    if receiver.settings.is_extended {
-        return Ok(leave(receiver, head, (Bits::NONE, false), log));
-    }
-    let mut host = HostName::EMPTY;
-    let request = receiver.judge(head, &mut host)?;
-    log.reach(Phase::Authorise);
-    let decided = choose(
-        receiver,
-        head,
-        &request,
-        receiver.worker.now(),
-        Choice::PLAIN,
-    );
-    if decided.1.is_final() {
-        log.reach(Phase::Choose);
-    }
-    Ok(receiver.exchange(Request::new(&request, head), decided, log))
-}
-
 /// A response in memory that is copied behind its head, for a request without content that must be
 /// read first.
 pub(super) fn is_served_at_once(

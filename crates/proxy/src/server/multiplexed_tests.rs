@@ -3,13 +3,12 @@
 //! The connection is a test double (see `weir_net::http`), whose windows and resets are the tests'.
 //! Everything behind the request head is what serves HTTP/1.1.
 
-use crate::client::fast::{self, Receiver};
+use crate::client::fast::{self, Input, InputResult, Receiver};
 use crate::config::{AdminAddress, Config, LogTarget, Mode};
 use crate::exchange::run;
 use crate::host::module_host;
 use crate::log::access_log::Say;
 use crate::log::client::{ClientFacts, ForPeers, HttpVersions, ListenerFacts};
-use crate::send::heads::INLINE_BYTES_MAX;
 use crate::server::run::{open_store, share};
 use crate::worker::core::Worker;
 use std::cell::Cell;
@@ -30,7 +29,7 @@ use weir_net::http::double::{
 use weir_net::next_hops::{DistinctPeers, HopKey};
 use weir_net::workers::{Accepted, Service, Sockets, Stage, WorkerPool};
 use weir_semantics::Authority;
-use weir_wire::{BodyLength, LineBuffer, Progress, parse_request};
+use weir_wire::BodyLength;
 
 /// A client that never stops taking bytes.
 pub(super) const WIDE: u64 = u64::MAX / 4;
@@ -72,11 +71,6 @@ impl Connection {
     /// Sends a request head on a stream of its own.
     fn send(&self, text: &str, length: BodyLength, window: u64) -> DoubleStream {
         let settings = self.worker.settings();
-        let mut lines = LineBuffer::new();
-        let parsed = parse_request(text.as_bytes(), &settings.heads, &mut lines);
-        let Ok(Progress::Complete { head, .. }) = parsed else {
-            panic!("a request head: {parsed:?}");
-        };
         self.requests.set(self.requests.get() + 1);
         let receiver = Receiver {
             worker: &self.worker,
@@ -91,10 +85,17 @@ impl Connection {
             node: None,
             user: None,
             peer_seal: None,
-            copied_bytes_max: INLINE_BYTES_MAX,
+            // content goes by the stream
+            copied_bytes_max: 0,
         };
-        let Ok(exchange) = fast::begin(&receiver, &head) else {
-            panic!("the request is refused");
+        let input = Input {
+            bytes: text.as_bytes(),
+            at: 0,
+        };
+        let (mut out, mut served) = (Vec::new(), Vec::new());
+        let taken = fast::take(&receiver, input, &mut out, &mut served);
+        let InputResult::Exchange { exchange, .. } = taken else {
+            panic!("answered at once: {:?}", String::from_utf8_lossy(&out));
         };
         let stream = self.double.open(length, window);
         let (served, next_hops) = (stream.clone(), Rc::clone(&self.next_hops));
