@@ -1,6 +1,7 @@
 //! A whole response that was made at once, as HTTP/1.1 has it.
 
 use super::connection::Http2Stream;
+use super::recent_responses;
 use super::response::Http2Response;
 use crate::workers::ResetBudget;
 use bytes::Bytes;
@@ -15,19 +16,22 @@ pub struct Http2Answer {
     /// Content of the request, which is not read.
     _content: RecvStream,
     text: Bytes,
+    /// How long the head is.
+    head_bytes: usize,
     /// Content that was not sent yet; `None`: nor was the head.
     unsent: Option<Bytes>,
 }
 
 impl Http2Answer {
-    /// `text` is a head and its content, as HTTP/1.1 has them.
+    /// `text` is a head of so many bytes and its content, as HTTP/1.1 has them.
     #[must_use]
-    pub fn new(stream: Http2Stream, text: Vec<u8>) -> Self {
+    pub fn new(stream: Http2Stream, text: Vec<u8>, head_bytes: usize) -> Self {
         let (content, response) = stream.into_parts();
         Self {
             response,
             _content: content,
             text: text.into(),
+            head_bytes,
             unsent: None,
         }
     }
@@ -63,7 +67,8 @@ impl Http2Answer {
     /// Sends the head; returns the content.
     fn send_head(&mut self) -> io::Result<Bytes> {
         let text = &self.text;
-        let end = self.response.send_final(text, |end| end == text.len())?;
+        let read = recent_responses::response(text, self.head_bytes);
+        let end = self.response.send_final(read, |end| end == text.len())?;
         Ok(text.slice(end..))
     }
 

@@ -591,7 +591,8 @@ mod tests {
             let get = b"\0\0\x0b\x01\x05\0\0\0\x01\x82\x86\x84\x01\x06a.test";
             let mut named = NamedClient::send(get).await;
             let text = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na".to_vec();
-            let mut answer = Http2Answer::new(named.stream, text);
+            let head_bytes = text.len() - 1;
+            let mut answer = Http2Answer::new(named.stream, text, head_bytes);
             let is_pending = poll_fn(|cx| Poll::Ready(answer.poll_sent(cx).is_pending()));
             assert!(is_pending.await, "its window is closed");
             if is_broken_off {

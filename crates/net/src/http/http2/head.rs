@@ -271,7 +271,7 @@ pub(super) fn trailer_fields(section: &[u8]) -> Option<HeaderMap> {
 /// Maximum length of a section of fields whose values share memory, bytes. The encoder of HPACK has
 /// a dynamic table of 4 KiB, in which an entry counts 32 bytes and its text (RFC 7541 §4.1): at
 /// most 124 entries, and each holds all the memory that its value is a part of.
-const SHARED_BYTES_MAX: usize = 1024;
+pub(super) const SHARED_BYTES_MAX: usize = 1024;
 
 /// Memory for the values of fields.
 pub(super) struct FieldValues<'t> {

@@ -9,6 +9,7 @@
 //! Shared            what the streams of a connection share: the socket, the bounds, the counts
 //! Http2Content, Http2Response   the halves of a ClientStream
 //! Http2Answer       a whole response that was made at once
+//! RecentResponses   heads of these as `h2` has them, by their text
 //! ```
 //!
 //! A head becomes the text that HTTP/1.1 has for it ([`head`]), which the one parser of request
@@ -32,6 +33,7 @@ mod frame_reader;
 mod head;
 pub(super) mod next_hop;
 mod piece;
+mod recent_responses;
 mod response;
 mod send_buffer;
 mod shared;

@@ -10,6 +10,7 @@ use crate::workers::ResetBudget;
 use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, SendStream};
+use http::Response;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
@@ -262,23 +263,24 @@ impl Http2Response {
         // of its length alone, as its values may be held for longer; a response whose client stops
         // holds no head
         let head = std::mem::take(&mut self.head).into_boxed_slice();
-        self.send_final(&head.into(), |_| is_last)?;
+        let read = head::response(&head.into());
+        self.send_final(read, |_| is_last)?;
         self.is_queued = false;
         Ok(())
     }
 
-    /// Sends the final head that `text` begins with, of which `is_last` says whether nothing
-    /// follows one of that length; returns its length.
+    /// Sends the final head that was `read` with its length, if there was one; `is_last` says
+    /// whether nothing follows one of that length. Returns the length.
     pub(super) fn send_final(
         &mut self,
-        text: &Bytes,
+        read: Option<(Response<()>, usize)>,
         is_last: impl FnOnce(usize) -> bool,
     ) -> io::Result<usize> {
         let half = &mut *self.half.borrow_mut();
         let SendHalf::HeadPending(sender) = half else {
             return Err(io::ErrorKind::ConnectionReset.into());
         };
-        let Some((response, length)) = head::response(text) else {
+        let Some((response, length)) = read else {
             half.reset(Reason::INTERNAL_ERROR);
             return Err(io::Error::other("a head that HTTP/2 does not have"));
         };

@@ -108,10 +108,16 @@ impl Drop for CopiedBytes {
 
 impl Sending {
     pub(super) fn new(answered: Answered, stream: Http2Stream) -> Self {
+        let Answered {
+            request,
+            out,
+            served,
+        } = answered;
+        let head_bytes = served.last().map_or(0, |served| served.response.end);
         Self {
-            request: answered.request,
-            answer: Http2Answer::new(stream, answered.out),
-            served: answered.served,
+            request,
+            answer: Http2Answer::new(stream, out, head_bytes),
+            served,
         }
     }
 }
