@@ -10,7 +10,7 @@
 mod active;
 
 use self::active::{Active, PartialHead};
-use crate::client::fast::{self, Input, InputResult, Receiver};
+use crate::client::fast::{self, HeadTime, Input, InputResult, Receiver};
 use crate::client::hand_off::{self, NodeConnection};
 use crate::client::outgoing::Outgoing;
 use crate::cluster::Maker;
@@ -437,7 +437,7 @@ impl ClientConnection {
             worker,
             settings,
             client,
-            head_began: self.head_began(),
+            came: self.head_time(),
             node: None,
             user: None,
             peer_seal: None,
@@ -475,10 +475,11 @@ impl ClientConnection {
         active.exchange = Some(exchange);
     }
 
-    /// When the first byte of a head was read that is not whole yet.
-    fn head_began(&self) -> Option<std::time::Instant> {
-        let partial = self.active.as_ref()?.partial.as_ref()?;
-        Some(partial.began.into_std())
+    /// When the head came that is read next: of one that was not whole, its first byte.
+    #[inline]
+    fn head_time(&self) -> HeadTime {
+        let partial = self.active.as_ref().and_then(|it| it.partial.as_ref());
+        partial.map_or(HeadTime::Now, |it| HeadTime::Began(it.began.into_std()))
     }
 
     /// The unread bytes begin with a head that is not whole: its time limit runs from its first

@@ -18,7 +18,7 @@ mod with_rules;
 pub(super) use self::answer::{MadeResponse, finish};
 pub(crate) use self::for_store::for_store;
 pub(crate) use self::preview::RefusedPreview;
-pub(crate) use self::receiver::Receiver;
+pub(crate) use self::receiver::{HeadTime, Receiver};
 pub(crate) use self::steps::{found, judge_found, missing, plan_of, start};
 
 use self::answer::{refuse, serve};
@@ -116,7 +116,7 @@ pub(crate) fn take(
     out: &mut Vec<u8>,
     served: &mut Vec<ServedRequest>,
 ) -> InputResult {
-    let started = receiver.head_began.unwrap_or_else(Instant::now);
+    let started = receiver.came.started();
     let settings = receiver.settings;
     let recent = receiver.recent(input);
     let mut lines = LineBuffer::new();
@@ -204,7 +204,7 @@ pub(super) fn refuse_late_head(
     out: &mut Vec<u8>,
     served: &mut Vec<ServedRequest>,
 ) {
-    let started = receiver.head_began.unwrap_or_else(Instant::now);
+    let started = receiver.came.started();
     let reason = AnswerReason::bad("the request head did not arrive in time");
     let log = receiver.log(started, received);
     let answer = Answer::closing(408, reason);
@@ -416,7 +416,7 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
         worker: &worker,
         settings: &settings,
         client: client.facts(),
-        head_began: None,
+        came: HeadTime::Now,
         node: None,
         user: None,
         peer_seal: None,

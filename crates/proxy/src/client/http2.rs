@@ -11,6 +11,7 @@ pub(crate) use self::stream_client::size_of_exchange;
 
 use self::stream_client::{CopiedBytes, Sending, StreamClient, StreamRequest, TakeResult};
 use super::connection::AcceptedClient;
+use super::fast::HeadTime;
 use super::own_target::OwnAuthority;
 use super::protocol::DetectedProtocol;
 use super::stalled_socket::StalledSocket;
@@ -64,6 +65,8 @@ struct Http2Client {
     closing: Option<Http2End>,
     /// What was written of content when it was last looked at.
     left_bytes: u64,
+    /// When the last request was answered at once, in a pass of the task.
+    answered: Option<Instant>,
     /// Place among the connections that a drain wakes.
     sleeper: SleeperPlace,
     /// Given back when all requests have ended.
@@ -188,6 +191,7 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
         stalled: None,
         closing: None,
         left_bytes: 0,
+        answered: None,
         sleeper: SleeperPlace::default(),
         _place: accepted.place,
         shared: Rc::new(StreamClient {
@@ -217,9 +221,12 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
 impl Http2Client {
     /// Serves the connection; ready when it has ended, or is to be cut.
     fn poll_served(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let worker = Rc::clone(&self.shared.worker);
+        let _pass = worker.net().begin_pass();
+        self.answered = None;
         loop {
             self.reap(cx);
-            let now = self.shared.worker.now().tick;
+            let now = worker.now().tick;
             match self.connection.poll_accept(cx, now) {
                 Poll::Ready(Http2Accepted::Request(head, stream)) => self.begin(cx, head, stream),
                 Poll::Ready(Http2Accepted::Abandoned(head)) => self.shared.note_abandoned(&head),
@@ -252,12 +259,16 @@ impl Http2Client {
 
     /// No request is under way: the limit runs.
     fn rest(&mut self) {
+        self.rest_at(Instant::now());
+    }
+
+    fn rest_at(&mut self, now: Instant) {
         let limits = &self.shared.worker.settings().config.limits;
         let limit = match self.closing {
             None => limits.client_idle.as_duration(),
             Some(_) => LINGER,
         };
-        self.deadline.rest(Instant::now(), limit);
+        self.deadline.rest(now, limit);
     }
 
     /// Begins a request. What is answered at once is sent as far as there is room, so that it has
@@ -279,6 +290,11 @@ impl Http2Client {
         let request = StreamRequest {
             head,
             sequence: self.requests,
+            // all that has come with one read is taken in one pass
+            came: match self.answered {
+                None => HeadTime::Now,
+                Some(answered) => HeadTime::Read(answered.into_std()),
+            },
             settings: shared.worker.settings(),
         };
         match shared.take(request) {
@@ -286,10 +302,7 @@ impl Http2Client {
                 let mut sending = Sending::new(answered, stream);
                 match sending.answer.poll_sent(cx) {
                     Poll::Ready(sent) => {
-                        shared.report(sending, sent.is_ok());
-                        if self.streams.is_empty() {
-                            self.rest();
-                        }
+                        self.answered = Some(shared.report(sending, sent.is_ok()));
                     }
                     Poll::Pending => {
                         let copied = CopiedBytes::begin(&shared, sending.answer.text().len());
@@ -360,10 +373,11 @@ impl Http2Client {
             return LimitCheck::Exceeded;
         }
         let left_bytes = self.connection.left_bytes();
-        if self.left_bytes != left_bytes {
-            // the client still takes what was sent
+        let answered = self.answered.take();
+        if self.left_bytes != left_bytes || answered.is_some() {
+            // the client still takes what was sent, or asks for more
             self.left_bytes = left_bytes;
-            self.rest();
+            self.rest_at(answered.unwrap_or_else(Instant::now));
         }
         let coarse = match self.streams.is_empty() {
             true => self.deadline.coarse(),

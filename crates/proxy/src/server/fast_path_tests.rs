@@ -1,7 +1,7 @@
 //! Which hits leave the fast path, and where.
 
 use super::multiplexed_tests::{Connection, WIDE, check};
-use crate::client::fast::{self, Input, InputResult, Receiver};
+use crate::client::fast::{self, HeadTime, Input, InputResult, Receiver};
 use crate::config::Module as ModuleTable;
 use crate::exchange::state::Plan;
 use crate::log::client::ClientFacts;
@@ -46,7 +46,7 @@ fn left_under(connection: &Connection, settings: Settings) -> Option<(Phases, Pl
             connection: 2,
             sequence: 1,
         },
-        head_began: None,
+        came: HeadTime::Now,
         node: None,
         user: None,
         peer_seal: None,

@@ -3,7 +3,7 @@
 //! The connection is a test double (see `weir_net::http`), whose windows and resets are the tests'.
 //! Everything behind the request head is what serves HTTP/1.1.
 
-use crate::client::fast::{self, Input, InputResult, Receiver};
+use crate::client::fast::{self, HeadTime, Input, InputResult, Receiver};
 use crate::config::{AdminAddress, Config, LogTarget, Mode};
 use crate::exchange::run;
 use crate::host::module_host;
@@ -81,7 +81,7 @@ impl Connection {
                 connection: 1,
                 sequence: self.requests.get(),
             },
-            head_began: None,
+            came: HeadTime::Now,
             node: None,
             user: None,
             peer_seal: None,

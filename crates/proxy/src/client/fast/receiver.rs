@@ -18,6 +18,33 @@ use weir_policy::{Digest, Now, Transaction};
 use weir_semantics::HostName;
 use weir_wire::RequestHead;
 
+/// When a request head came.
+#[derive(Clone, Copy)]
+pub(crate) enum HeadTime {
+    /// With one read, just now.
+    Now,
+    /// With one read, and the clock was read since: not a second time for this.
+    Read(Instant),
+    /// In several; the first byte at this moment.
+    Began(Instant),
+}
+
+impl HeadTime {
+    /// When the request began to take its time.
+    #[inline]
+    pub(super) fn started(self) -> Instant {
+        match self {
+            Self::Now => Instant::now(),
+            Self::Read(moment) | Self::Began(moment) => moment,
+        }
+    }
+
+    /// Whether it came with one read: the client has no part in its time.
+    pub(in crate::client) const fn is_at_once(self) -> bool {
+        matches!(self, Self::Now | Self::Read(_))
+    }
+}
+
 /// The source of a request head, and the settings it is judged by.
 #[derive(Clone, Copy)]
 pub(crate) struct Receiver<'a> {
@@ -26,8 +53,8 @@ pub(crate) struct Receiver<'a> {
     pub(crate) settings: &'a Arc<Settings>,
     /// The client, with the number of this request.
     pub(crate) client: ClientFacts<'a>,
-    /// When the first byte of the head was read, if that was before now.
-    pub(crate) head_began: Option<Instant>,
+    /// When the head came.
+    pub(crate) came: HeadTime,
     /// The node that the request names at a peer listener.
     pub(crate) node: Option<&'a NodeRequest<'a>>,
     /// The user who has logged in, once that is known.
@@ -56,9 +83,9 @@ impl Receiver<'_> {
     /// The time now, of a request that `started` then: where its head did not come in parts, the
     /// clock was read as it came.
     pub(super) fn now_after(&self, started: Instant) -> Now {
-        match self.head_began {
-            None => self.worker.now_at(started),
-            Some(_) => self.worker.now(),
+        match self.came.is_at_once() {
+            true => self.worker.now_at(started),
+            false => self.worker.now(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The requests of one connection, each on its stream.
 
-use crate::client::fast::{self, Input, InputResult, Receiver};
+use crate::client::fast::{self, HeadTime, Input, InputResult, Receiver};
 use crate::client::own_target::OwnAuthority;
 use crate::exchange::run;
 use crate::exchange::state::RequestState;
@@ -54,6 +54,8 @@ pub(super) struct StreamRequest {
     pub(super) head: Vec<u8>,
     /// Which request of its connection it is, from 1.
     pub(super) sequence: u32,
+    /// When that came.
+    pub(super) came: HeadTime,
     /// The settings that were in force then.
     pub(super) settings: Arc<Settings>,
 }
@@ -139,7 +141,7 @@ impl StreamClient {
             worker: &self.worker,
             settings: &request.settings,
             client: self.facts(request.sequence),
-            head_began: None,
+            came: request.came,
             node: None,
             user: None,
             peer_seal: None,
@@ -177,6 +179,7 @@ impl StreamClient {
             // or not: what is known by then decides
             let _ = waiting.await;
             request.settings = self.worker.settings();
+            request.came = HeadTime::Now;
             match self.take(request) {
                 TakeResult::Login(further, again) => (waiting, request) = (further, again),
                 TakeResult::Answered(answered) => {
@@ -276,8 +279,9 @@ impl StreamClient {
         self.report(sending, is_whole);
     }
 
-    /// Counts and logs a response that was made at once, and was sent as a whole or not.
-    pub(super) fn report(&self, sending: Sending, is_whole: bool) {
+    /// Counts and logs a response that was made at once, and was sent as a whole or not; when that
+    /// was.
+    pub(super) fn report(&self, sending: Sending, is_whole: bool) -> Instant {
         let Sending {
             request,
             mut answer,
@@ -301,15 +305,17 @@ impl StreamClient {
         if !is_whole {
             counters.inc(Metric::ClientAborts);
         }
+        let now = Instant::now();
         served::report(
             &worker.log_sinks(),
             self.facts(request.sequence),
             settings,
             (&request.head, text),
             is_whole.then_some(text.len()),
-            Instant::now().into_std(),
+            now.into_std(),
             &mut served,
         );
+        now
     }
 }
 

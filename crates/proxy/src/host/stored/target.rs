@@ -2,7 +2,7 @@
 
 use super::calls::CallContext;
 use crate::cache::variants;
-use crate::client::fast::{self, Receiver};
+use crate::client::fast::{self, HeadTime, Receiver};
 use crate::config::Mode;
 use crate::exchange::state::RequestState;
 use crate::host::own_request::{end_to_end, whole_target};
@@ -126,7 +126,7 @@ pub(super) fn receive<T>(
             connection: 0,
             sequence: 1,
         },
-        head_began: None,
+        came: HeadTime::Now,
         node: None,
         user: None,
         peer_seal: None,
