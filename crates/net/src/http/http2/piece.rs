@@ -166,6 +166,9 @@ impl SendQueue {
     /// most urgent go first: what they add holds back the others, if all that waited has left at
     /// once.
     fn wake(&self) {
+        if self.waiting.borrow().is_empty() {
+            return;
+        }
         let least = self.order.get().least();
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
         let (woken, others) = waiting.into_iter().partition(|it| it.urgency <= least);

@@ -16,6 +16,9 @@ use weir_semantics::{Form, line_named};
 use weir_store::StoredResponse;
 use weir_wire::{RequestHead, Version, write};
 
+/// Room for the field lines that are made for each response, bytes: Age, Cache-Status, Connection.
+const MADE_LINES_BYTES: usize = 160;
+
 #[expect(
     clippy::too_many_arguments,
     reason = "the hot path passes what it has at hand"
@@ -31,6 +34,13 @@ pub(super) fn serve(
     (out, served): (&mut Vec<u8>, &mut Vec<ServedRequest>),
 ) {
     let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
+    if out.capacity() == 0 {
+        // of this response alone: all of it at once
+        let (from, to) = form.content(response);
+        let content = (to - from).min(response.body.len());
+        let content = usize::try_from(content).unwrap_or_default();
+        out.reserve_exact(response.head.len() + MADE_LINES_BYTES + content);
+    }
     let before = out.len();
     heads::write_head(
         receiver.settings,

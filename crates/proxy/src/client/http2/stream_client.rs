@@ -151,7 +151,7 @@ impl StreamClient {
                 false => 0,
             },
         };
-        let (mut out, mut served) = (Vec::new(), Vec::new());
+        let (mut out, mut served) = (Vec::new(), Vec::with_capacity(1));
         let input = Input {
             bytes: &request.head,
             at: 0,
