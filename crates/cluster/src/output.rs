@@ -73,7 +73,8 @@ impl Status {
     }
 }
 
-/// Who is told how a source is.
+/// Who is told how a source is. The status is never locked while the sink is called: that takes a
+/// lock of its own, under which it asks for the status.
 #[derive(Clone)]
 pub(crate) struct Reporter {
     sink: Arc<dyn MemberSink>,
@@ -95,19 +96,23 @@ impl Reporter {
     pub(crate) fn fail(&self, problem: &dyn Display) {
         self.sink.count_error();
         let problem = problem.to_string();
+        let line = format!("{}: {problem}", self.kept());
         let mut state = self.status.lock();
         state.errors += 1;
-        if state.problem.as_ref() == Some(&problem) {
-            return;
+        let before = state.problem.replace(problem);
+        let is_known = before == state.problem;
+        drop(state);
+        if !is_known {
+            self.sink.tell(&line);
         }
-        let kept = match self.sink.has_members() {
+    }
+
+    /// What stays in force without a good list.
+    fn kept(&self) -> &'static str {
+        match self.sink.has_members() {
             true => "the members stay as they are",
             false => "there is no list yet: this node serves alone",
-        };
-        let line = format!("{kept}: {problem}");
-        state.problem = Some(problem);
-        drop(state);
-        self.sink.tell(&line);
+        }
     }
 }
 
@@ -167,5 +172,68 @@ impl Output {
             self.last = Some(list);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asks for the status in each call, as one does that is asked for it at the same time.
+    #[derive(Default)]
+    struct AskingSink {
+        status: Arc<Status>,
+        told: Mutex<Vec<String>>,
+    }
+
+    impl AskingSink {
+        fn ask(&self) {
+            assert!(self.status.0.try_lock().is_ok(), "it would wait for ever");
+        }
+    }
+
+    impl MemberSink for AskingSink {
+        fn put_in_force(&self, _: &MemberList) -> Result<(), String> {
+            self.ask();
+            Ok(())
+        }
+
+        fn has_members(&self) -> bool {
+            self.ask();
+            true
+        }
+
+        fn count_error(&self) {
+            self.ask();
+        }
+
+        fn tell(&self, line: &str) {
+            self.ask();
+            self.told.lock().unwrap().push(line.to_owned());
+        }
+    }
+
+    #[test]
+    fn status_is_not_locked_while_its_sink_is_called_and_a_problem_is_told_once() {
+        let sink = Arc::new(AskingSink::default());
+        let reporter = Reporter {
+            status: Arc::clone(&sink.status),
+            sink: Arc::<AskingSink>::clone(&sink),
+        };
+        for problem in ["a", "a", "b"] {
+            reporter.fail(&problem);
+        }
+        let report = sink.status.report();
+        assert_eq!((report.problem.as_deref(), report.errors), (Some("b"), 3));
+        reporter.confirm();
+        reporter.confirm();
+        assert_eq!(sink.status.report().problem, None);
+        let told = sink.told.lock().unwrap();
+        let expected = [
+            "the members stay as they are: a",
+            "the members stay as they are: b",
+            "the list of members is good again",
+        ];
+        assert_eq!(*told, expected);
     }
 }
