@@ -442,6 +442,7 @@ impl ClientConnection {
             user: None,
             peer_seal: None,
             copied_bytes_max: INLINE_BYTES_MAX,
+            left_in_store: None,
         }
     }
 

@@ -7,6 +7,7 @@
 mod answer;
 mod challenge;
 mod for_store;
+mod from_store;
 mod own_content;
 mod pac;
 mod preview;
@@ -17,6 +18,7 @@ mod with_rules;
 
 pub(super) use self::answer::{MadeResponse, finish};
 pub(crate) use self::for_store::for_store;
+pub(crate) use self::from_store::ContentInStore;
 pub(crate) use self::preview::RefusedPreview;
 pub(crate) use self::receiver::{HeadTime, Receiver};
 pub(crate) use self::steps::{found, judge_found, missing, plan_of, start};
@@ -299,6 +301,28 @@ fn take_head(
         worker.note_hit(settings, receiver.client, (key, &request.target), served);
         return InputResult::Answered { consumed };
     }
+    if let Some(place) = receiver.left_in_store
+        && let Plan::Serve {
+            response,
+            serving,
+            refresh: None,
+        } = &plan
+        && from_store::may_be_left(&request, response)
+    {
+        let head = (head, at..at + consumed);
+        let stored = (response, *serving, key);
+        let content = from_store::begin(
+            receiver,
+            head,
+            (&request, &tx),
+            stored,
+            now,
+            &mut log,
+            (out, served),
+        );
+        place.set(Some(Box::new(content)));
+        return InputResult::Answered { consumed };
+    }
     log.keep_details(&input[..consumed]);
     let request = Request::new(&request, head);
     let exchange = receiver.exchange(request, (tx, plan, key), log);
@@ -421,6 +445,7 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
         user: None,
         peer_seal: None,
         copied_bytes_max: heads::INLINE_BYTES_MAX,
+        left_in_store: None,
     };
     let changed = match module_calls::request_received(Some(stream), exchange).await {
         Received::Unchanged => None,

@@ -300,13 +300,13 @@ impl Http2Client {
         match shared.take(request) {
             TakeResult::Answered(answered) => {
                 let mut sending = Sending::new(answered, stream);
-                match sending.answer.poll_sent(cx) {
+                match sending.poll_sent(cx) {
                     Poll::Ready(sent) => {
                         self.answered = Some(shared.report(sending, sent.is_ok()));
                     }
                     Poll::Pending => {
                         let copied = CopiedBytes::begin(&shared, sending.answer.text().len());
-                        self.spawn(place, shared.send(sending, copied));
+                        self.spawn(place, shared.send(sending.waiting(), copied));
                     }
                 }
             }

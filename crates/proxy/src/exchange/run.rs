@@ -18,6 +18,7 @@ use crate::exchange::state::{MemberMessage, Plan, RequestState};
 use crate::exchange::stored::{Ready, needs_read, ready, send_stored};
 use crate::log::record::End;
 use crate::log::report::{self, FinishedRequest};
+use crate::worker::core::Worker;
 use std::pin::Pin;
 use std::sync::Arc;
 use weir_measure::Metric;
@@ -29,8 +30,7 @@ use weir_store::{ExpectedResponse, StoredResponse};
 /// Carries out an exchange; `true` if the client's connection may be used further.
 pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<RequestState>) -> bool {
     let worker = std::rc::Rc::clone(&exchange.worker);
-    worker.counters().inc(Metric::RequestsInFlight);
-    let _in_flight = InFlight(&worker);
+    let _in_flight = InFlight::begin(&worker);
     let cluster = exchange.settings.cluster();
     // only a node of a cluster asks others, and the look that precedes it is a call to the kernel
     let mut may_ask = cluster.is_some();
@@ -216,7 +216,15 @@ fn report(exchange: &RequestState, alive: bool) {
     }
 }
 
-struct InFlight<'a>(&'a crate::worker::core::Worker);
+/// A request counts as under way until this is dropped.
+pub(crate) struct InFlight<'a>(&'a Worker);
+
+impl<'a> InFlight<'a> {
+    pub(crate) fn begin(worker: &'a Worker) -> Self {
+        worker.counters().inc(Metric::RequestsInFlight);
+        Self(worker)
+    }
+}
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {

@@ -51,6 +51,7 @@ fn left_under(connection: &Connection, settings: Settings) -> Option<(Phases, Pl
         user: None,
         peer_seal: None,
         copied_bytes_max: INLINE_BYTES_MAX,
+        left_in_store: None,
     };
     let origin = connection.origin;
     let text = format!("GET http://{origin}/stored HTTP/1.1\r\nHost: {origin}\r\n\r\n");

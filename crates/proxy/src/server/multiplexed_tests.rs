@@ -87,6 +87,7 @@ impl Connection {
             peer_seal: None,
             // content goes by the stream
             copied_bytes_max: 0,
+            left_in_store: None,
         };
         let input = Input {
             bytes: text.as_bytes(),

@@ -1,4 +1,4 @@
-//! A whole response that was made at once, as HTTP/1.1 has it.
+//! A whole response whose head was made at once, as HTTP/1.1 has it.
 
 use super::connection::Http2Stream;
 use super::recent_responses;
@@ -7,10 +7,10 @@ use crate::workers::ResetBudget;
 use bytes::Bytes;
 use h2::RecvStream;
 use std::io;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 /// A whole response on its way to the client. It is sent without a task of its own as long as the
-/// windows and the queue have room; its head and content are not copied.
+/// windows and the queue have room; its head, and content that was made with that, are not copied.
 pub struct Http2Answer {
     response: Http2Response,
     /// Content of the request, which is not read.
@@ -18,12 +18,15 @@ pub struct Http2Answer {
     text: Bytes,
     /// How long the head is.
     head_bytes: usize,
-    /// Content that was not sent yet; `None`: nor was the head.
+    /// Content of the text that was not sent yet; `None`: nor was the head.
     unsent: Option<Bytes>,
+    /// Bytes that were sent of further content.
+    further_bytes: u64,
 }
 
 impl Http2Answer {
-    /// `text` is a head of so many bytes and its content, as HTTP/1.1 has them.
+    /// `text` is a head of so many bytes, as HTTP/1.1 has it, and its content or the first part of
+    /// that.
     #[must_use]
     pub fn new(stream: Http2Stream, text: Vec<u8>, head_bytes: usize) -> Self {
         let (content, response) = stream.into_parts();
@@ -33,20 +36,27 @@ impl Http2Answer {
             text: text.into(),
             head_bytes,
             unsent: None,
+            further_bytes: 0,
         }
     }
 
     /// Sends what can be sent; ready when that is all. It may be polled by a task and later by
-    /// another.
+    /// another. Behind the text comes `further` content: what there is of it from a byte on, up to
+    /// where a piece of it ends; nothing, where it ends.
     ///
     /// # Errors
     ///
     /// The client has reset the stream, or left its window closed for too long, or the connection
     /// has ended.
-    pub fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub fn poll_sent<'c>(
+        &mut self,
+        cx: &mut Context<'_>,
+        further: impl Fn(u64) -> &'c [u8],
+    ) -> Poll<io::Result<()>> {
+        let is_last = further(self.further_bytes).is_empty();
         let mut unsent = match self.unsent.take() {
             Some(unsent) => unsent,
-            None => self.send_head()?,
+            None => self.send_head(is_last)?,
         };
         while !unsent.is_empty() {
             let room = match self.response.poll_room(cx, unsent.len()) {
@@ -57,22 +67,33 @@ impl Http2Answer {
                 }
             };
             let piece = unsent.split_to(room);
-            self.response.send_piece(piece, unsent.is_empty())?;
+            let ends = unsent.is_empty() && is_last;
+            self.response.send_piece(piece, ends)?;
         }
         self.unsent = Some(unsent);
+        let mut piece = further(self.further_bytes);
+        while !piece.is_empty() {
+            let room = ready!(self.response.poll_room(cx, piece.len()))?;
+            self.further_bytes += room as u64;
+            let next = further(self.further_bytes);
+            let sent = Bytes::copy_from_slice(&piece[..room]);
+            self.response.send_piece(sent, next.is_empty())?;
+            piece = next;
+        }
         self.response.complete();
         Poll::Ready(Ok(()))
     }
 
-    /// Sends the head; returns the content.
-    fn send_head(&mut self) -> io::Result<Bytes> {
+    /// Sends the head; returns the content of the text, which is all if that `is_last`.
+    fn send_head(&mut self, is_last: bool) -> io::Result<Bytes> {
         let text = &self.text;
         let read = recent_responses::response(text, self.head_bytes);
-        let end = self.response.send_final(read, |end| end == text.len())?;
+        let ends = |end| is_last && end == text.len();
+        let end = self.response.send_final(read, ends)?;
         Ok(text.slice(end..))
     }
 
-    /// The head and the content, as HTTP/1.1 has them.
+    /// The head and the content behind it, as HTTP/1.1 has them.
     #[must_use]
     pub fn text(&self) -> &[u8] {
         &self.text

@@ -593,7 +593,7 @@ mod tests {
             let text = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na".to_vec();
             let head_bytes = text.len() - 1;
             let mut answer = Http2Answer::new(named.stream, text, head_bytes);
-            let is_pending = poll_fn(|cx| Poll::Ready(answer.poll_sent(cx).is_pending()));
+            let is_pending = poll_fn(|cx| Poll::Ready(answer.poll_sent(cx, |_| &[]).is_pending()));
             assert!(is_pending.await, "its window is closed");
             if is_broken_off {
                 named.connection.break_off();
@@ -603,7 +603,7 @@ mod tests {
             }
             let sent = poll_fn(|cx| {
                 let _ = named.connection.poll_accept(cx, NOW.tick);
-                answer.poll_sent(cx)
+                answer.poll_sent(cx, |_| &[])
             });
             assert!(sent.await.is_err());
             answer.count_resets_for(ResetBudget::new(named.client, &named.clients));

@@ -17,7 +17,7 @@ use weir_store::StoredResponse;
 use weir_wire::{RequestHead, Version, write};
 
 /// Room for the field lines that are made for each response, bytes: Age, Cache-Status, Connection.
-const MADE_LINES_BYTES: usize = 160;
+pub(super) const MADE_LINES_BYTES: usize = 160;
 
 #[expect(
     clippy::too_many_arguments,

@@ -1,6 +1,7 @@
 //! Who receives a request: the listener of its client, under the settings in force.
 
 use super::Front;
+use super::from_store::ContentInStore;
 use crate::client::peer_listener::{NodeRequest, PeerSeal};
 use crate::exchange::state::{Plan, RequestState};
 use crate::log::client::{ClientFacts, ForPeers, RequestClient};
@@ -11,6 +12,7 @@ use crate::request::judge::{JudgeRules, ReceivedRequest};
 use crate::request::recent_heads::{HeadHash, Recent, RecentHead};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -63,6 +65,9 @@ pub(crate) struct Receiver<'a> {
     pub(crate) peer_seal: Option<&'a PeerSeal>,
     /// Content of a stored response that is copied for an answer at once, bytes.
     pub(crate) copied_bytes_max: u64,
+    /// Where the content of a response is named that is sent from the store behind a head made at
+    /// once; `None` if its way is an exchange.
+    pub(crate) left_in_store: Option<&'a Cell<Option<Box<ContentInStore>>>>,
 }
 
 impl Receiver<'_> {

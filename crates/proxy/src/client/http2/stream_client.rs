@@ -1,8 +1,8 @@
 //! The requests of one connection, each on its stream.
 
-use crate::client::fast::{self, HeadTime, Input, InputResult, Receiver};
+use crate::client::fast::{self, ContentInStore, HeadTime, Input, InputResult, Receiver};
 use crate::client::own_target::OwnAuthority;
-use crate::exchange::run;
+use crate::exchange::run::{self, InFlight};
 use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use crate::log::served::{self, ServedRequest};
@@ -12,9 +12,11 @@ use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use weir_measure::{Http2Reset, Metric};
@@ -28,7 +30,7 @@ use weir_wire::{LineBuffer, Progress, parse_request};
 
 /// Copies of stored responses that wait for the windows of one connection, bytes; further ones are
 /// not copied before they can be sent.
-const COPIED_BYTES_MAX: usize = 64 * 1024;
+const COPIED_BYTES_MAX: usize = 16 * 1024;
 
 /// What the requests of a connection have of it.
 pub(super) struct StreamClient {
@@ -74,6 +76,8 @@ pub(super) enum TakeResult {
 pub(super) struct Answered {
     request: StreamRequest,
     out: Vec<u8>,
+    /// Its content, if that is not in `out`.
+    content: Option<Box<ContentInStore>>,
     served: Vec<ServedRequest>,
 }
 
@@ -81,6 +85,7 @@ pub(super) struct Answered {
 pub(super) struct Sending {
     request: StreamRequest,
     pub(super) answer: Http2Answer,
+    content: Option<Box<ContentInStore>>,
     served: Vec<ServedRequest>,
 }
 
@@ -113,14 +118,30 @@ impl Sending {
         let Answered {
             request,
             out,
+            content,
             served,
         } = answered;
         let head_bytes = served.last().map_or(0, |served| served.response.end);
         Self {
             request,
             answer: Http2Answer::new(stream, out, head_bytes),
+            content,
             served,
         }
+    }
+
+    /// The same while it waits for a window: it holds no room that it does not need.
+    pub(super) fn waiting(mut self) -> Box<Self> {
+        self.request.head.shrink_to_fit();
+        Box::new(self)
+    }
+
+    /// Sends what can be sent; ready when that is all, or with an error once the client has no part
+    /// in it any more.
+    pub(super) fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let content = self.content.as_deref();
+        let behind = |sent| content.map_or(&[][..], |content| content.behind(sent));
+        self.answer.poll_sent(cx, behind)
     }
 }
 
@@ -137,6 +158,7 @@ impl StreamClient {
 
     /// Judges a request, and answers it if that can be done at once.
     pub(super) fn take(&self, request: StreamRequest) -> TakeResult {
+        let left_in_store = Cell::new(None);
         let receiver = Receiver {
             worker: &self.worker,
             settings: &request.settings,
@@ -150,6 +172,7 @@ impl StreamClient {
                 // as a larger one: it stays in the store, and is sent from there
                 false => 0,
             },
+            left_in_store: self.may_leave(&request.settings).then_some(&left_in_store),
         };
         let (mut out, mut served) = (Vec::new(), Vec::with_capacity(1));
         let input = Input {
@@ -163,9 +186,17 @@ impl StreamClient {
             InputResult::Answered { .. } | InputResult::Partial => TakeResult::Answered(Answered {
                 request,
                 out,
+                content: left_in_store.take(),
                 served,
             }),
         }
+    }
+
+    /// Whether a large response that is in memory needs no exchange: nodes of a cluster count those
+    /// that they are sending, and of a connection with several clients one may have no resets left.
+    fn may_leave(&self, settings: &Settings) -> bool {
+        let is_for_clients = self.listener.peers == ForPeers::No;
+        is_for_clients && !self.has_several_clients && settings.cluster().is_none()
     }
 
     /// Answers a request once its login is verified.
@@ -185,7 +216,7 @@ impl StreamClient {
                 TakeResult::Answered(answered) => {
                     let sending = Sending::new(answered, stream);
                     let copied = CopiedBytes::begin(&self, sending.answer.text().len());
-                    return self.send(sending, copied).await;
+                    return self.send(sending.waiting(), copied).await;
                 }
                 TakeResult::Exchange(exchange) => {
                     return Box::pin(self.exchange(exchange, Box::new(stream))).await;
@@ -257,14 +288,16 @@ impl StreamClient {
         run::run(&mut stream, exchange).await;
     }
 
-    /// Sends what is left of a response that was made at once.
-    pub(super) async fn send(self: Rc<Self>, mut sending: Sending, _copied: CopiedBytes) {
+    /// Sends what is left of a response that was made at once. It is boxed: the future would hold
+    /// it twice.
+    pub(super) async fn send(self: Rc<Self>, mut sending: Box<Sending>, _copied: CopiedBytes) {
         let silence = sending.request.settings.config.limits.client_silence;
         let silence = silence.as_duration();
         let mut deadline = Deadline::new(silence);
+        let _in_flight = InFlight::begin(&self.worker);
         let mut sent_bytes = sending.answer.sent_bytes();
         let sent = poll_fn(|cx| {
-            let polled = sending.answer.poll_sent(cx);
+            let polled = sending.poll_sent(cx);
             if polled.is_pending() {
                 // one that waits for more urgent ones does not wait for the client
                 if sending.answer.sent_bytes() != sent_bytes || sending.answer.is_behind_others() {
@@ -276,7 +309,7 @@ impl StreamClient {
             polled.map(|sent| sent.is_ok())
         });
         let is_whole = sent.await;
-        self.report(sending, is_whole);
+        self.report(*sending, is_whole);
     }
 
     /// Counts and logs a response that was made at once, and was sent as a whole or not; when that
@@ -285,6 +318,7 @@ impl StreamClient {
         let Sending {
             request,
             mut answer,
+            content,
             mut served,
         } = sending;
         let (worker, settings) = (&self.worker, &request.settings);
@@ -295,8 +329,15 @@ impl StreamClient {
             answer.count_resets_for(resets);
         }
         let text = answer.text();
+        let mut response_bytes = text.len() as u64;
+        if let Some(content) = content {
+            response_bytes = answer.sent_bytes();
+            let sent = (response_bytes, is_whole);
+            let client = self.facts(request.sequence);
+            content.ended((worker, settings), client, &request.head, sent, &mut served);
+        }
         if self.listener.peers == ForPeers::No && settings.config.admin.top {
-            let (requests, bytes) = (served.len() as u64, text.len() as u64);
+            let (requests, bytes) = (served.len() as u64, response_bytes);
             let address = self.peer.ip();
             worker.top.borrow_mut().answered(address, requests, bytes);
         }

@@ -131,6 +131,7 @@ pub(super) fn receive<T>(
         user: None,
         peer_seal: None,
         copied_bytes_max: INLINE_BYTES_MAX,
+        left_in_store: None,
     };
     let head = RequestHead {
         method: request.method,

@@ -10,6 +10,7 @@ mod malformed;
 mod next_hops;
 mod nghttp;
 mod priorities;
+mod stored;
 mod transfers;
 mod trusted_proxies;
 mod websockets;

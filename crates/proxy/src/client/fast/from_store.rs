@@ -1,0 +1,159 @@
+//! A stored response of which the head is made at once, and whose content is sent from the store
+//! behind it: a request that needs no more than that has no exchange, which would hold three times
+//! as much while its client does not read.
+
+use super::answer::MADE_LINES_BYTES;
+use super::{HeadTime, Receiver};
+use crate::log::client::ClientFacts;
+use crate::log::report;
+use crate::log::request_log::{ContentSource, RequestLog};
+use crate::log::served::ServedRequest;
+use crate::request::judge::ReceivedRequest;
+use crate::send::heads::{self, ServedForm};
+use crate::settings::Settings;
+use crate::worker::core::Worker;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+use weir_net::http::write_connection;
+use weir_policy::{Digest, Now, Phase, Serving, Transaction};
+use weir_semantics::{Form, HostName};
+use weir_store::StoredResponse;
+use weir_wire::{LineBuffer, Progress, RequestHead, Version, parse_request, write};
+
+/// What is sent of the content of a stored response, which is in memory.
+pub(crate) struct ContentInStore {
+    response: Arc<StoredResponse>,
+    /// The first byte that is sent, and one past the last.
+    from: u64,
+    end: u64,
+    key: Digest,
+}
+
+/// Whether `response` can be sent so.
+pub(super) fn may_be_left(request: &ReceivedRequest<'_>, response: &StoredResponse) -> bool {
+    request.is_shareable() && response.body.is_in_memory()
+}
+
+/// Makes the head; the caller sends that and the content, and then says so
+/// ([`ContentInStore::ended`]).
+#[inline(never)]
+pub(super) fn begin(
+    receiver: &Receiver<'_>,
+    (head, received): (&RequestHead<'_, '_>, Range<usize>),
+    (request, tx): (&ReceivedRequest<'_>, &Transaction),
+    (response, serving, key): (&Arc<StoredResponse>, Serving, Digest),
+    now: Now,
+    log: &mut RequestLog,
+    (out, served): (&mut Vec<u8>, &mut Vec<ServedRequest>),
+) -> ContentInStore {
+    let Receiver {
+        worker,
+        settings,
+        client,
+        ..
+    } = receiver;
+    let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
+    let before = out.len();
+    out.reserve(response.head.len() + MADE_LINES_BYTES);
+    heads::write_head(settings, response, form, serving, tx.verdict(), out);
+    let closes = worker.shared.has_closed(client.listener);
+    let is_persistent = request.is_persistent && !closes;
+    let http11 = request.version == Version::Http11;
+    write_connection(is_persistent, http11, out);
+    write::end_of_head(out);
+    // it is held until the client has all of the content
+    out.shrink_to_fit();
+    log.head_made(form.status(response));
+    served.push(ServedRequest {
+        log: log.take(),
+        verdict: *tx.verdict(),
+        sequence: client.sequence,
+        request: Some(received),
+        response: before..out.len(),
+        end: out.len(),
+        request_content_bytes: Some(0),
+        lacks_host: request.form == Form::Origin && !http11,
+        is_persistent,
+        // the client has a part in its time: it reads the content meanwhile
+        came_at_once: false,
+    });
+    // a hit counts as a request for it, too
+    worker.shared.popularity.note(key);
+    let (from, end) = form.content(response);
+    ContentInStore {
+        response: Arc::clone(response),
+        from,
+        end,
+        key,
+    }
+}
+
+impl ContentInStore {
+    /// What is to be sent behind its first `sent` bytes, up to where a piece of it ends; nothing
+    /// behind all of it.
+    pub(crate) fn behind(&self, sent: u64) -> &[u8] {
+        let at = self.from + sent;
+        let bytes = match at < self.end {
+            true => self.response.body.at(at),
+            false => &[],
+        };
+        let left = usize::try_from(self.end.saturating_sub(at)).unwrap_or(usize::MAX);
+        &bytes[..bytes.len().min(left)]
+    }
+
+    /// Counts the response to the request in `served`, with the head `received`, of which so many
+    /// bytes were sent.
+    pub(crate) fn ended(
+        &self,
+        (worker, settings): (&Rc<Worker>, &Arc<Settings>),
+        client: ClientFacts<'_>,
+        received: &[u8],
+        (sent_bytes, is_whole): (u64, bool),
+        served: &mut [ServedRequest],
+    ) {
+        let [request] = served else { return };
+        let log = &mut request.log;
+        let content_bytes = sent_bytes.saturating_sub(request.response.len() as u64);
+        log.sent(sent_bytes);
+        log.sent_content(content_bytes, ContentSource::of(&self.response));
+        if is_whole {
+            log.reach(Phase::ResponseContent);
+        }
+        log.reach(Phase::Done);
+        report::count(worker.counters(), &client, &request.verdict, log);
+        report::count_phases(worker.counters(), log.reached());
+        if settings.config.admin.top {
+            self.count_heavy_hitter((worker, settings), client, received, served);
+        }
+    }
+
+    /// Counts it for its target, of which the head is read again: few responses are so large.
+    fn count_heavy_hitter(
+        &self,
+        (worker, settings): (&Rc<Worker>, &Arc<Settings>),
+        client: ClientFacts<'_>,
+        received: &[u8],
+        served: &[ServedRequest],
+    ) {
+        let receiver = Receiver {
+            worker,
+            settings,
+            client,
+            came: HeadTime::Now,
+            node: None,
+            user: None,
+            peer_seal: None,
+            copied_bytes_max: 0,
+            left_in_store: None,
+        };
+        let mut lines = LineBuffer::new();
+        let mut host = HostName::EMPTY;
+        if let Ok(Progress::Complete { head, .. }) =
+            parse_request(received, &settings.heads, &mut lines)
+            && let Ok(request) = receiver.judge(&head, &mut host)
+        {
+            worker.note_hit(settings, client, (self.key, &request.target), served);
+        }
+    }
+}
