@@ -65,7 +65,7 @@ struct Http2Client {
     closing: Option<Http2End>,
     /// What was written of content when it was last looked at.
     left_bytes: u64,
-    /// When the last request was answered at once, in a pass of the task.
+    /// When the last request was answered at once, in a pass of the task and with none behind it.
     answered: Option<Instant>,
     /// Place among the connections that a drain wakes.
     sleeper: SleeperPlace,
@@ -290,8 +290,8 @@ impl Http2Client {
         let request = StreamRequest {
             head,
             sequence: self.requests,
-            // all that has come with one read is taken in one pass
-            came: match self.answered {
+            // the moment is that of the request right before: what needs more may take its time
+            came: match self.answered.take() {
                 None => HeadTime::Now,
                 Some(answered) => HeadTime::Read(answered.into_std()),
             },

@@ -1,9 +1,8 @@
 //! Values that are made in their box.
 //!
 //! `Box::new` gets a value that is made already: on the stack, from where all of it is copied, room
-//! that is not in use yet included. Futures and the state of a request have some 1500 bytes, of
-//! which a tenth is in use at first. Where memory comes before the value, the compiler makes it
-//! there.
+//! that is not in use yet included. A future has hundreds of bytes, of which a tenth is in use at
+//! first. Where memory comes before the value, the compiler makes it there.
 
 use std::pin::Pin;
 

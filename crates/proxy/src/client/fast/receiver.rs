@@ -25,7 +25,8 @@ use weir_wire::RequestHead;
 pub(crate) enum HeadTime {
     /// With one read, just now.
     Now,
-    /// With one read, and the clock was read since: not a second time for this.
+    /// In the pass in which the request before it was answered, at this moment: the clock is not
+    /// read again.
     Read(Instant),
     /// In several; the first byte at this moment.
     Began(Instant),
