@@ -119,7 +119,7 @@ impl NextHopFlow {
             && now > quarter_more(self.base)
             && remaining < 2 * u64::from(now) + CLOSING_MARGIN
         {
-            return self.close(socket, remaining, now);
+            return self.close(socket, remaining, (now, wanted));
         }
         if wanted > quarter_more(now) {
             self.grow(socket, wanted);
@@ -191,14 +191,15 @@ impl NextHopFlow {
         }
     }
 
-    /// Offers no more than is still to come. Bytes that arrive before the next look are offered
-    /// again meanwhile, so it offers a little less: what one window a round trip brings in a
-    /// millisecond.
-    fn close(&mut self, socket: &impl AsFd, remaining: u64, now: u32) {
+    /// Offers no more than is still to come, and no more than `most`. Bytes that arrive before the
+    /// next look are offered again meanwhile, so it offers a little less: what one window a round
+    /// trip brings in a millisecond.
+    fn close(&mut self, socket: &impl AsFd, remaining: u64, (now, most): (u32, u32)) {
         let to_come = remaining.saturating_sub(u64::from(unread(socket)));
         let margin = u64::from(now / self.rtt_ms).min(to_come / 4 * 3);
         let end = (self.base / 2).max(self.least);
-        let wanted = u32::try_from(to_come - margin).unwrap_or(u32::MAX).max(end);
+        let wanted = u32::try_from(to_come - margin).unwrap_or(u32::MAX);
+        let wanted = wanted.min(most).max(end);
         let step = self.base / 4;
         if wanted.saturating_add(step) <= self.clamp || (wanted == end && self.clamp > end) {
             self.set_clamp(socket, wanted);

@@ -468,12 +468,14 @@ impl<'a> Relay<'a> {
             let governor = Governor::new(self.terms.read_ahead, now, from_hop, client);
             self.governor = governor.map(Box::new);
         }
-        let Some(governor) = &mut self.governor else {
-            return usize::MAX;
-        };
         let remaining = self
             .length
             .map(|length| length.saturating_sub(self.ended.body_bytes));
+        let Some(governor) = &mut self.governor else {
+            // a quota of its link may bound it nevertheless, and by less each time
+            from_hop.set_window(None, remaining);
+            return usize::MAX;
+        };
         governor.before_read(now, from_hop, client, remaining);
         governor.read_max()
     }
