@@ -73,8 +73,8 @@ impl Status {
     }
 }
 
-/// Who is told how a source is. The status is never locked while the sink is called: that takes a
-/// lock of its own, under which it asks for the status.
+/// Tells the sink how a source is. The status is never locked while the sink is called: the sink
+/// locks the membership, and the membership reads the status under that lock.
 #[derive(Clone)]
 pub(crate) struct Reporter {
     sink: Arc<dyn MemberSink>,

@@ -260,7 +260,7 @@ impl Http2Connection {
                             let stream = response.stream_id().as_u32();
                             self.shared
                                 .note_field_lines(stream, request.headers().len());
-                            // `h2` gives what came in one read: the reset may be there, too
+                            // `h2` gives what it was given: the reset may be there, too
                             if self.shared.flood().is_some() || is_reset(&mut response) {
                                 self.notices.abandoned += 1;
                                 if let Some(abandoned) = self.abandoned(request) {

@@ -1,8 +1,8 @@
 //! Heads of responses that were sent of late, as `h2` takes them.
 //!
-//! A popular response has the same head again and again, until its age is another: to read the text
-//! of that and to make a map of its fields costs several times what a copy of the map does. Of a
-//! head nothing matters but its bytes, and all of them are compared: the hash says only where to
+//! A popular response has the same head for a second, as long as its age is the same: to read the
+//! text of that and to make a map of its fields costs several times what a copy of the map does. Of
+//! a head nothing matters but its bytes, and all of them are compared: the hash says only where to
 //! look. A head takes a place when it came twice, and no other came to that place between; so heads
 //! that come once cost a hash each, and no copy.
 
@@ -42,7 +42,7 @@ thread_local! {
     static RECENT: RefCell<RecentResponses> = const { RefCell::new(RecentResponses(Vec::new())) };
 }
 
-/// As [`head::response`], of a head that is the first `length` bytes of `text` by whom it was made.
+/// As [`head::response`], of a head that is the first `length` bytes of `text`, as its writer says.
 pub(super) fn response(text: &Bytes, length: usize) -> Option<(Response<()>, usize)> {
     match text.get(..length) {
         Some(bytes) if length <= SHARED_BYTES_MAX => {

@@ -61,7 +61,7 @@ struct FrameCounts {
 }
 
 /// Bytes of heads and trailers that have come since the requests were last taken, by stream, in the
-/// order they came: no more than the frames of one read.
+/// order they came: no more than `h2` is given at once.
 #[derive(Default)]
 struct HeadSizes(Vec<(u32, u32)>);
 
@@ -281,7 +281,8 @@ impl Shared {
     }
 
     /// Whether no more is read before what has come is looked at: heads wait to be taken, or there
-    /// was too much of something. So the heads that wait decoded are those of one read.
+    /// was too much of something. So the heads that wait decoded are those that `h2` is given at
+    /// once.
     pub(super) fn is_reading_held(&self) -> bool {
         self.has_heads.get() || self.flood().is_some()
     }
