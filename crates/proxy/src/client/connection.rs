@@ -437,7 +437,7 @@ impl ClientConnection {
             worker,
             settings,
             client,
-            came: self.head_time(),
+            head_time: self.head_time(),
             node: None,
             user: None,
             peer_seal: None,

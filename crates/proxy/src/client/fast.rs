@@ -118,7 +118,7 @@ pub(crate) fn take(
     out: &mut Vec<u8>,
     served: &mut Vec<ServedRequest>,
 ) -> InputResult {
-    let started = receiver.came.started();
+    let started = receiver.head_time.started();
     let settings = receiver.settings;
     let recent = receiver.recent(input);
     let mut lines = LineBuffer::new();
@@ -206,7 +206,7 @@ pub(super) fn refuse_late_head(
     out: &mut Vec<u8>,
     served: &mut Vec<ServedRequest>,
 ) {
-    let started = receiver.came.started();
+    let started = receiver.head_time.started();
     let reason = AnswerReason::bad("the request head did not arrive in time");
     let log = receiver.log(started, received);
     let answer = Answer::closing(408, reason);
@@ -440,7 +440,7 @@ pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestS
         worker: &worker,
         settings: &settings,
         client: client.facts(),
-        came: HeadTime::Now,
+        head_time: HeadTime::Now,
         node: None,
         user: None,
         peer_seal: None,

@@ -291,7 +291,7 @@ impl Http2Client {
             head,
             sequence: self.requests,
             // the moment is that of the request right before: what needs more may take its time
-            came: match self.answered.take() {
+            head_time: match self.answered.take() {
                 None => HeadTime::Now,
                 Some(answered) => HeadTime::Read(answered.into_std()),
             },

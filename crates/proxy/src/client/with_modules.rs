@@ -337,7 +337,7 @@ impl<'a> ModuleRequest<'a> {
     /// The calls are timed together. If they took so long that one may have been late, calls are
     /// timed one by one for a while. For a request that is answered here the log knows the time.
     fn note_time(&self) {
-        if !self.called.is_timed && self.receiver.came.is_at_once() {
+        if !self.called.is_timed && self.receiver.head_time.is_at_once() {
             let total = Instant::now() - self.log.started();
             let total_us = u64::try_from(total.as_micros()).unwrap_or(u64::MAX);
             self.called.modules.note_time(total_us);

@@ -46,7 +46,7 @@ fn left_under(connection: &Connection, settings: Settings) -> Option<(Phases, Pl
             connection: 2,
             sequence: 1,
         },
-        came: HeadTime::Now,
+        head_time: HeadTime::Now,
         node: None,
         user: None,
         peer_seal: None,

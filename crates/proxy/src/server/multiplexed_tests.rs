@@ -81,7 +81,7 @@ impl Connection {
                 connection: 1,
                 sequence: self.requests.get(),
             },
-            came: HeadTime::Now,
+            head_time: HeadTime::Now,
             node: None,
             user: None,
             peer_seal: None,

@@ -110,7 +110,7 @@ pub(in crate::client) fn finish(
         request_content_bytes: Some(0),
         lacks_host: request.form == Form::Origin && !http11,
         is_persistent,
-        came_at_once: receiver.came.is_at_once(),
+        came_at_once: receiver.head_time.is_at_once(),
     });
 }
 
@@ -148,6 +148,6 @@ pub(in crate::client) fn refuse(
             head.target.starts_with('/') && line_named(head.fields, "host").is_none()
         }),
         is_persistent: !answer.close,
-        came_at_once: receiver.came.is_at_once(),
+        came_at_once: receiver.head_time.is_at_once(),
     }
 }

@@ -140,7 +140,7 @@ impl ContentInStore {
             worker,
             settings,
             client,
-            came: HeadTime::Now,
+            head_time: HeadTime::Now,
             node: None,
             user: None,
             peer_seal: None,

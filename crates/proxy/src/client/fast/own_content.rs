@@ -94,7 +94,7 @@ pub(super) fn serve(
         request_content_bytes: Some(0),
         lacks_host: lines_named(head.fields, "host").next().is_none(),
         is_persistent,
-        came_at_once: receiver.came.is_at_once(),
+        came_at_once: receiver.head_time.is_at_once(),
     });
     InputResult::Answered { consumed }
 }

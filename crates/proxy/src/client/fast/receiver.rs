@@ -57,7 +57,7 @@ pub(crate) struct Receiver<'a> {
     /// The client, with the number of this request.
     pub(crate) client: ClientFacts<'a>,
     /// When the head came.
-    pub(crate) came: HeadTime,
+    pub(crate) head_time: HeadTime,
     /// The node that the request names at a peer listener.
     pub(crate) node: Option<&'a NodeRequest<'a>>,
     /// The user who has logged in, once that is known.
@@ -89,7 +89,7 @@ impl Receiver<'_> {
     /// The time now, of a request that `started` then: where its head did not come in parts, the
     /// clock was read as it came.
     pub(super) fn now_after(&self, started: Instant) -> Now {
-        match self.came.is_at_once() {
+        match self.head_time.is_at_once() {
             true => self.worker.now_at(started),
             false => self.worker.now(),
         }
@@ -141,7 +141,7 @@ impl Receiver<'_> {
         let mut judged = self.judge(head, host);
         if let (Some(hash), Ok(request)) = (hash, &mut judged) {
             let bytes = &front.input.bytes[..front.consumed];
-            self.came(hash, (bytes, head), request);
+            self.note_head(hash, (bytes, head), request);
         }
         judged
     }
@@ -174,7 +174,7 @@ impl Receiver<'_> {
 
     /// A head that was judged has come.
     #[inline(always)]
-    fn came(
+    fn note_head(
         &self,
         hash: HeadHash,
         (bytes, head): (&[u8], &RequestHead<'_, '_>),

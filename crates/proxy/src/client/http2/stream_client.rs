@@ -57,7 +57,7 @@ pub(super) struct StreamRequest {
     /// Which request of its connection it is, from 1.
     pub(super) sequence: u32,
     /// When that came.
-    pub(super) came: HeadTime,
+    pub(super) head_time: HeadTime,
     /// The settings that were in force then.
     pub(super) settings: Arc<Settings>,
 }
@@ -163,7 +163,7 @@ impl StreamClient {
             worker: &self.worker,
             settings: &request.settings,
             client: self.facts(request.sequence),
-            came: request.came,
+            head_time: request.head_time,
             node: None,
             user: None,
             peer_seal: None,
@@ -210,7 +210,7 @@ impl StreamClient {
             // or not: what is known by then decides
             let _ = waiting.await;
             request.settings = self.worker.settings();
-            request.came = HeadTime::Now;
+            request.head_time = HeadTime::Now;
             match self.take(request) {
                 TakeResult::Login(further, again) => (waiting, request) = (further, again),
                 TakeResult::Answered(answered) => {

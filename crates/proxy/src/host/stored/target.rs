@@ -126,7 +126,7 @@ pub(super) fn receive<T>(
             connection: 0,
             sequence: 1,
         },
-        came: HeadTime::Now,
+        head_time: HeadTime::Now,
         node: None,
         user: None,
         peer_seal: None,
