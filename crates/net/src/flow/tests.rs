@@ -179,6 +179,21 @@ fn receive_window_is_small_again_after_a_response_of_known_length() {
 }
 
 #[test]
+fn receive_window_shrinks_near_the_end_of_a_response_too() {
+    let mut hop = NextHop::new(Some(BASE));
+    hop.stream(8 << 20, 1024 * KIB);
+    let left = u64::from(1024 * KIB);
+    let end = hop.sent + left;
+    while end - hop.read > left {
+        hop.send(4 << 20);
+        let remaining = end - hop.read;
+        hop.flow.set_window(&hop.ours, Some(BASE), Some(remaining));
+        hop.read_some();
+    }
+    check_between(hop.stall(), 1, 256 * KIB);
+}
+
+#[test]
 fn receive_window_released_to_the_kernel_can_be_limited_again() {
     let mut hop = NextHop::new(Some(BASE));
     hop.stream(1 << 20, BASE);

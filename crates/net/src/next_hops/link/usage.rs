@@ -338,3 +338,70 @@ fn spent() -> io::Error {
         "the quota of the link is spent",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{Clock, ManualClock};
+    use std::net::TcpListener;
+    use weir_policy::budget::{
+        CountedBytes, Every, Link, LinkRules, PeriodRules, Quota, WhenSpent, Zone,
+    };
+    use weir_semantics::{DeltaSeconds, Timestamp};
+
+    const MIB: u64 = 1 << 20;
+
+    /// A link of which fetches end once so many bytes are spent.
+    fn link_with_quota(bytes: u64) -> Arc<LinkMeter> {
+        let rules = LinkRules {
+            rate: None,
+            reserve_percent: 0,
+            bulk_above: 0,
+            quota: Some(Quota {
+                bytes,
+                period: PeriodRules {
+                    every: Every::Day,
+                    starts: 1,
+                },
+                then: WhenSpent::Refuse,
+                slow_rate: 1,
+                stale_for: DeltaSeconds(0),
+            }),
+            count: CountedBytes::Both,
+            overhead_percent: 0,
+            windows: Box::default(),
+            zone: Zone::utc(),
+        };
+        let clock = Clock::Manual(Arc::new(ManualClock::new(Timestamp(0))));
+        let link = Link::new(rules, None, clock.now());
+        Arc::new(LinkMeter::new("a", link, clock, Arc::default()))
+    }
+
+    /// What is offered to a connection that wants so much.
+    fn offer(connection: &mut ConnectionLink, wanted: Option<u32>) -> u64 {
+        let (reads, _) = connection.split();
+        let offered = reads.and_then(|mut reads| reads.offer(wanted));
+        offered.expect("a quota bounds it").into()
+    }
+
+    #[test]
+    fn windows_shrink_with_what_is_left_of_a_quota_within_their_bounds() {
+        let socket = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let meter = link_with_quota(32 * MIB);
+        let mut one = ConnectionLink::new(&meter, &socket);
+        assert_eq!(
+            offer(&mut one, None),
+            MIB,
+            "the kernel is not left to choose"
+        );
+        assert_eq!(offer(&mut one, Some(100_000)), 100_000, "it wants no more");
+        one.count_moved(((28 * MIB) as usize, 0));
+        assert_eq!(offer(&mut one, None), MIB / 2, "an eighth of 4 MiB");
+        let two = ConnectionLink::new(&meter, &socket);
+        assert_eq!(offer(&mut one, None), MIB / 4, "of each of two");
+        drop(two);
+        assert_eq!(offer(&mut one, None), MIB / 2, "one is closed");
+        one.count_moved(((4 * MIB) as usize, 0));
+        assert_eq!(offer(&mut one, None), MIB / 16, "it is spent");
+    }
+}
