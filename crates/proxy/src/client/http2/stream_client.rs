@@ -30,7 +30,7 @@ use weir_wire::{LineBuffer, Progress, parse_request};
 
 /// Copies of stored responses that wait for the windows of one connection, bytes; further ones are
 /// not copied before they can be sent.
-const COPIED_BYTES_MAX: usize = 16 * 1024;
+const COPIED_BYTES_MAX: usize = 8 * 1024;
 
 /// What the requests of a connection have of it.
 pub(super) struct StreamClient {
