@@ -11,7 +11,8 @@
 //!   until that one has caught up.
 //! * **No byte is requested twice.** A fetch ends where content is present or at the front of
 //!   another fetch; if that one ends early, the first continues beyond if it has not ended, and
-//!   another is begun otherwise.
+//!   another is begun otherwise. One that is sent less than it was asked for ends there
+//!   ([`InFlightState::narrow`]), and the rest is a gap as any.
 //! * **A gap is fetched when a reader needs it**: when its place is within the read-ahead of the
 //!   gap, and no fetch is about to come there by itself ([`NEAR_BYTES`]). Of
 //!   [`InFlightRules::fetches_max`] fetches half are for readers that can do nothing else; if all
@@ -21,6 +22,8 @@
 //!   that may not be shared; then each reader may still fetch for itself alone. A cut of a fetch
 //!   that no reader was waiting for closes nothing if it can be resumed: next hops do lose patience
 //!   with a proxy that makes them wait.
+//! * **A cut costs nothing that would have come.** A fetch that was asked for what a cut one has
+//!   lost goes on through what is here: its readers had no part in the other.
 
 mod byte_counts;
 mod confirm;
@@ -41,7 +44,7 @@ use reader::{Reader, Readers};
 pub use passing::{PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES, PASSING_BEHIND_READER_BYTES};
 pub use types::{
     AttachError, Confirm, CutReason, DeliveryCount, FETCHES_MAX, FetchEnd, FetchId, InFlightRules,
-    NEAR_BYTES, READERS_MAX, ReadPermit, ReaderId, SPANS_MAX, Step,
+    NEAR_BYTES, PART_BYTES_MIN, READERS_MAX, ReadPermit, ReaderId, SPANS_MAX, Step,
 };
 
 /// An in-flight response.
@@ -242,6 +245,21 @@ impl InFlightState {
         self.take_changed |= self.present.run_end(to) > to;
     }
 
+    /// The next hop sends of what the fetch was asked for only what is before `to`, as it may (RFC
+    /// 9110 §15.3.7): the fetch ends there, and is whole. A part of fewer than [`PART_BYTES_MIN`]
+    /// is taken for one that is cut.
+    pub fn narrow(&mut self, fetch: FetchId, to: u64) {
+        let length = self.length();
+        let Some(fetch) = self.fetches.get_mut(fetch) else {
+            return;
+        };
+        let is_short = to < fetch.asked.to.min(length);
+        if is_short && to.saturating_sub(fetch.front) >= PART_BYTES_MIN {
+            fetch.asked.to = to;
+            self.take_changed = true;
+        }
+    }
+
     /// How much the fetch may take now.
     ///
     /// The answer changes when [`Self::take_changed`] says so, and when bytes are received.
@@ -299,6 +317,9 @@ impl InFlightState {
             FetchEnd::Cut if self.was_kept_waiting(&fetch, permit) => None,
             FetchEnd::Cut => Some(CutReason::NextHop),
         };
+        if closed == Some(CutReason::NextHop) {
+            self.fetches.go_through(fetch.front);
+        }
         self.closed = self.closed.or(closed);
         for fetch in self.fetches.iter_mut() {
             fetch.yields = false;

@@ -36,7 +36,7 @@ pub use byte_span::{ByteSpan, ByteSpans};
 pub use continuation::{Continuation, NoContinuation, RemainingRange, continuation};
 pub use in_flight::{
     AttachError, Confirm, CutReason, DeliveryCount, FETCHES_MAX, FetchEnd, FetchId, InFlightRules,
-    InFlightState, NEAR_BYTES, PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES,
+    InFlightState, NEAR_BYTES, PART_BYTES_MIN, PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES,
     PASSING_BEHIND_READER_BYTES, READERS_MAX, ReadPermit, ReaderId, SPANS_MAX, Step,
 };
 pub use least_progress::{LeastProgress, PROGRESS_BYTES_MIN, PROGRESS_EACH_MS};

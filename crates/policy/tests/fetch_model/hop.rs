@@ -3,7 +3,7 @@
 use crate::chance::Chance;
 use crate::client::Client;
 use crate::world::World;
-use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId, ReadAhead, ReadPermit};
+use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId, PART_BYTES_MIN, ReadAhead, ReadPermit};
 
 /// A fetch as the next hop sees it.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,8 @@ pub(crate) struct Transfer {
 pub(crate) enum Fate {
     /// It comes to its end.
     Whole,
+    /// The next hop says that it sends only what is before this byte, and does so.
+    Short(u64),
     /// The connection is cut before this byte.
     Cut(u64),
     /// The next hop has another representation.
@@ -59,6 +61,8 @@ impl Hop {
         let fate = if asked.from >= self.length && self.length > 0 {
             // nothing is there: refused
             Fate::Changed
+        } else if !fails && !is_first && asked.from + PART_BYTES_MIN < to && chance.once_in(5) {
+            Fate::Short(chance.within(asked.from + PART_BYTES_MIN, to))
         } else if !fails {
             Fate::Whole
         } else if !is_first && chance.once_in(3) {
@@ -112,6 +116,13 @@ impl World {
                 _ => true,
             };
         }
+        if let Fate::Short(to) = transfer.fate
+            && to < transfer.asked.to
+        {
+            self.fill.narrow(fetch, to);
+            transfer.asked.to = to;
+            self.tally.count("sent-less");
+        }
         let end = self.hop.end_of(transfer);
         match transfer.fate {
             Fate::Changed => return self.end(fetch, FetchEnd::Changed),
@@ -155,7 +166,7 @@ impl World {
         let sent = transfer.bytes_ms * self.step_ms;
         let until = match transfer.fate {
             Fate::Cut(at) => at.min(end),
-            _ => end,
+            Fate::Short(_) | Fate::Changed | Fate::Whole => end,
         };
         transfer.under_way = bytes.min(sent).min(until - transfer.front);
         if !self.has_races || self.chance.once_in(3) {
@@ -175,8 +186,13 @@ impl World {
         let new = self.here.missing(from, to);
         self.fetched += new;
         if new < bytes {
-            assert!(self.has_races, "fetched twice: {from}..{to}");
+            // one that goes on for what a cut one has lost passes what that had brought
+            let is_of_cut = self.fill.closed().is_some();
+            assert!(self.has_races || is_of_cut, "fetched twice: {from}..{to}");
             self.twice += bytes - new;
+            if is_of_cut {
+                self.tally.count("gone-through");
+            }
             self.tally.count("twice");
         }
         self.here.came(from, to);

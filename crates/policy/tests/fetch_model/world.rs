@@ -28,6 +28,8 @@ pub(crate) const EVENTS: &[&str] = &[
     "gave-way",
     "complete",
     "twice",
+    "sent-less",
+    "gone-through",
     "resumed-after-cut",
     "whole",
 ];

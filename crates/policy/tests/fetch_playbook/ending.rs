@@ -104,6 +104,54 @@ fn cut_starts_no_new_fetch_and_stops_no_other() {
 }
 
 #[test]
+fn fetch_goes_on_through_what_a_cut_one_has_brought() {
+    // f0 would end at 3000k, and what is behind 3005k would come from nowhere
+    check(
+        "length=9000k range read_ahead=unbounded
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 attach 3000k..   => r1
+         0 step r1          => fetch f1 3000k..9000k
+         0 received f0 1k
+         0 received f1 5k
+         0 end f1 cut
+         0 state            => 2 readers, 1 fetches, length 9000k, closed next-hop-cut
+         0 read r1          => read 3000k..3005k, live 5k
+         0 step r1          => wait
+         0 received f0 2999k
+         0 permit f0        => up-to 6000k
+         0 received f0 10k
+         0 step r1          => read 3005k..3010k
+         0 read r0          => read 0..3010k, live 3005k, again 5k
+         0 received f0 5990k
+         0 permit f0        => complete
+         0 end f0 whole
+         0 read r0          => read 3010k..9000k, live 5990k
+         0 step r0          => done",
+    );
+}
+
+#[test]
+fn fetch_that_is_sent_less_than_it_asked_for_ends_there_and_the_rest_is_fetched() {
+    check(
+        "length=9000k range read_ahead=unbounded
+         0 attach 0..       => r0
+         0 step r0          => fetch f0 0..9000k
+         0 narrow f0 20k
+         0 received f0 20k
+         0 permit f0        => complete
+         0 end f0 whole
+         0 state            => 1 readers, 0 fetches, length 9000k
+         0 step r0          => fetch f1 20k..9000k
+         0 read r0          => read 0..20k, live 20k
+         0 narrow f1 23k
+         0 received f1 3k
+         0 end f1 whole
+         0 state            => 1 readers, 0 fetches, length 9000k, closed next-hop-cut, over",
+    );
+}
+
+#[test]
 fn cut_of_a_paused_fetch_is_resumed_if_ranges_can_be_requested() {
     // the fetch waits for a slow reader when it is cut
     check(

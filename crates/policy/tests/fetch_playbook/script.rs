@@ -87,6 +87,7 @@ fn play(fill: &mut InFlightState, event: &str) -> String {
         ["leave", reader] => fill.leave(r(reader)),
         ["received", fetch, count] => fill.received(now, f(fetch), bytes(count)),
         ["go-on", fetch] => fill.continue_unread(f(fetch)),
+        ["narrow", fetch, to] => fill.narrow(f(fetch), bytes(to)),
         ["confirmed", fetch] => fill.confirmed(f(fetch)),
         ["pass"] => fill.pass(),
         ["end", fetch, how] => fill.end(f(fetch), end(how)),

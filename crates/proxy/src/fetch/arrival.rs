@@ -119,8 +119,9 @@ pub(crate) fn begin(
 /// Continues the in-flight response that the missing range belongs to; `None` if the response has
 /// nothing of it.
 pub(crate) fn fill(exchange: &mut RequestState, response: &Response<'_>) -> Option<FetchStart> {
-    span_of(response)?;
+    let span = span_of(response)?;
     let (in_flight, id) = exchange.missing.as_mut()?.into.take()?;
+    in_flight.narrow(id, span.to);
     Some(FetchStart {
         target: FetchTarget { in_flight, id },
         answer: InitiatorResponse::None,

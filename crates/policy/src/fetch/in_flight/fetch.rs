@@ -27,6 +27,9 @@ pub(super) struct Fetch {
     pub(super) is_confirmed: bool,
     /// The reader that is sent its head once this fetch is confirmed.
     pub(super) expected_by: Option<ReaderId>,
+    /// It goes on through content that is present: what another fetch was to bring behind that is
+    /// lost, and this one was asked for it, too.
+    pub(super) goes_through: bool,
 }
 
 /// The running fetches: few.
@@ -51,6 +54,7 @@ impl Fetches {
             active: now.tick,
             is_confirmed: false,
             expected_by: None,
+            goes_through: false,
         });
         id
     }
@@ -80,11 +84,23 @@ impl Fetches {
         self.running.iter_mut()
     }
 
+    /// The byte `at` is lost with the fetch that was to bring it. Of those that were asked for it,
+    /// too, the one that comes there first goes on through what is present before it.
+    pub(super) fn go_through(&mut self, at: u64) {
+        let can_bring = |fetch: &&mut Fetch| fetch.front <= at && at < fetch.asked.to;
+        let asked = self.running.iter_mut().filter(can_bring);
+        if let Some(last) = asked.max_by_key(|fetch| fetch.front) {
+            last.goes_through = true;
+        }
+    }
+
     /// Where `fetch` ends: at the end of its span, at present content, or at the front of another
     /// fetch.
     pub(super) fn limit(&self, fetch: &Fetch, present: &ByteSpans, length: u64) -> u64 {
         let mut limit = fetch.asked.to.min(length);
-        if let Some(at) = present.next_present(fetch.front) {
+        if !fetch.goes_through
+            && let Some(at) = present.next_present(fetch.front)
+        {
             limit = limit.min(at);
         }
         for other in self.unfinished() {

@@ -185,6 +185,9 @@ pub const FETCHES_MAX: u32 = 8;
 /// A fetch that is no further than this before a missing byte is waited for: at 2 Mbit/s that is
 /// one second, and a request of its own would take a round trip and perhaps a connection.
 pub const NEAR_BYTES: u64 = 256 * 1024;
+/// A next hop that sends less than it was asked for is asked for the rest if it has sent as much: a
+/// request for a few bytes each time would cost more than these.
+pub const PART_BYTES_MIN: u64 = 4096;
 /// A reader that would begin yet another run of bytes beyond so many reads elsewhere.
 pub const SPANS_MAX: usize = 1024;
 /// Readers of one in-flight response.

@@ -335,6 +335,13 @@ impl InFlightResponse {
         inner.wake_stirred();
     }
 
+    /// The next hop sends only what is before `to` of what `fetch` was asked for.
+    pub(crate) fn narrow(&self, fetch: FetchId, to: u64) {
+        let mut inner = self.lock();
+        inner.fill.narrow(fetch, to);
+        inner.wake_stirred();
+    }
+
     /// How large the receive window of `fetch` may be (`None`: as the kernel likes), and how many
     /// bytes are still to come, if that is known.
     pub(crate) fn window(&self, fetch: FetchId) -> (Option<u32>, Option<u64>) {
