@@ -306,7 +306,8 @@ impl Http2Client {
                     }
                     Poll::Pending => {
                         let copied = CopiedBytes::begin(&shared, sending.answer.text().len());
-                        self.spawn(place, shared.send(sending.waiting(), copied));
+                        let waiting = sending.waiting(&shared.worker);
+                        self.spawn(place, shared.send(waiting, copied));
                     }
                 }
             }

@@ -385,13 +385,6 @@ impl RequestLog {
         self.detail(|details| details.response_head(head));
     }
 
-    /// The head of a hit is made, whose content follows from the store: it is logged from the bytes
-    /// that are sent.
-    pub(crate) fn head_made(&mut self, status: u16) {
-        self.status = status;
-        self.reach(Phase::ResponseHead);
-    }
-
     /// The response of a hit is made: it is logged from the bytes that are sent.
     pub(crate) fn response_made(&mut self, status: u16) {
         self.status = status;

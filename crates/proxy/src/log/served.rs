@@ -82,7 +82,10 @@ impl ServedRequest {
             heads: request.map(|request| (request, response)),
             verdict: &self.verdict,
             log: &self.log,
-            content_type: logged.map_or(&[], |_| content_type(response)),
+            content_type: logged.map_or(&[], |_| match self.log.content_type() {
+                [] => content_type(response),
+                known => known,
+            }),
             total_us,
             request_content_bytes: self.request_content_bytes,
             lacks_host: self.lacks_host,

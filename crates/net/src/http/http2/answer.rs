@@ -99,6 +99,13 @@ impl Http2Answer {
         &self.text
     }
 
+    /// The text is not read any more: once it was sent, it is not held until all is.
+    pub fn forget_sent(&mut self) {
+        if self.unsent.as_ref().is_some_and(Bytes::is_empty) {
+            self.text = Bytes::new();
+        }
+    }
+
     /// A reset of the stream counts for `client`, too: its connection has requests of several.
     pub fn count_resets_for(&mut self, client: ResetBudget) {
         self.response.count_resets_for(client);

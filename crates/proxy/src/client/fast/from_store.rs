@@ -62,9 +62,9 @@ pub(super) fn begin(
     let http11 = request.version == Version::Http11;
     write_connection(is_persistent, http11, out);
     write::end_of_head(out);
-    // it is held until the client has all of the content
+    // it may be held until the client has all of the content
     out.shrink_to_fit();
-    log.head_made(form.status(response));
+    log.response_head(form.status(response), &out[before..]);
     served.push(ServedRequest {
         log: log.take(),
         verdict: *tx.verdict(),

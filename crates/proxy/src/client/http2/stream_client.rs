@@ -130,9 +130,13 @@ impl Sending {
         }
     }
 
-    /// The same while it waits for a window: it holds no room that it does not need.
-    pub(super) fn waiting(mut self) -> Box<Self> {
+    /// The same while it waits for a window: it holds nothing that it does not need. Of a head
+    /// whose content is in the store the log has what it says of it; a recorder needs all of it.
+    pub(super) fn waiting(mut self, worker: &Worker) -> Box<Self> {
         self.request.head.shrink_to_fit();
+        if self.content.is_some() && worker.shared.record.is_none() {
+            self.answer.forget_sent();
+        }
         Box::new(self)
     }
 
@@ -216,7 +220,8 @@ impl StreamClient {
                 TakeResult::Answered(answered) => {
                     let sending = Sending::new(answered, stream);
                     let copied = CopiedBytes::begin(&self, sending.answer.text().len());
-                    return self.send(sending.waiting(), copied).await;
+                    let waiting = sending.waiting(&self.worker);
+                    return self.send(waiting, copied).await;
                 }
                 TakeResult::Exchange(exchange) => {
                     return Box::pin(self.exchange(exchange, Box::new(stream))).await;
@@ -329,7 +334,9 @@ impl StreamClient {
             answer.count_resets_for(resets);
         }
         let text = answer.text();
-        let mut response_bytes = text.len() as u64;
+        // it may be forgotten
+        let text_bytes = served.last().map_or(0, |served| served.end);
+        let mut response_bytes = text_bytes as u64;
         if let Some(content) = content {
             response_bytes = answer.sent_bytes();
             let sent = (response_bytes, is_whole);
@@ -352,7 +359,7 @@ impl StreamClient {
             self.facts(request.sequence),
             settings,
             (&request.head, text),
-            is_whole.then_some(text.len()),
+            is_whole.then_some(text_bytes),
             now.into_std(),
             &mut served,
         );
