@@ -240,3 +240,63 @@ fn response_with_status_416_is_not_stored() {
     what.check_whole(&response);
     setup.hit_whole(&what);
 }
+
+#[test]
+fn rest_of_a_part_that_is_shorter_than_requested_is_requested_again() {
+    let setup = PartSetup::new();
+    let what = Representation::new("/", LENGTH);
+    setup.keep(&what, 0, 1);
+    let mut client = setup.proxy.client();
+    client.send(what.get(""));
+    let response = std::thread::scope(|scope| {
+        let reading = scope.spawn(|| client.read_response());
+        for (from, to) in [(1, 200_001), (200_001, 400_001), (400_001, LENGTH)] {
+            let mut hop = setup.origin.accept();
+            let asked = hop.read_head();
+            let range = format!("bytes={from}-{}", LENGTH - 1);
+            assert_eq!(asked.field("range"), Some(range.as_str()));
+            hop.send(what.part(from, to));
+        }
+        reading.join().expect("no panic")
+    });
+    what.check_whole(&response);
+    setup.rest();
+    setup.hit_whole(&what);
+}
+
+#[test]
+fn download_is_whole_though_the_range_of_another_client_ahead_of_it_is_cut() {
+    let length = 1_000_000;
+    let setup = PartSetup::new();
+    let what = Representation::new("/", length);
+    let mut whole = setup.proxy.client();
+    whole.send(what.get(""));
+    let mut hop = setup.origin.accept();
+    hop.read_head();
+    let message = what.whole();
+    let begun = what.head().len() + 100_000;
+    let mut received = hop.send_while(&message[..begun], || {
+        whole.read_head();
+        whole.read_exactly(100_000)
+    });
+    let mut part = setup.proxy.client();
+    part.send(what.get_range("600000-999999"));
+    let mut other = setup.origin.accept();
+    let asked = other.read_head();
+    assert_eq!(asked.field("range"), Some("bytes=600000-999999"));
+    let cut = what.part(600_000, length);
+    let mut of_part = other.send_while(&cut[..cut.len() - 350_000], || {
+        part.read_head();
+        part.read_exactly(50_000)
+    });
+    drop(other);
+    setup.proxy.wait_for(Metric::FetchesUnderWay, 1);
+    std::thread::scope(|scope| {
+        let reading = scope.spawn(|| part.read_exactly(350_000));
+        received.extend(hop.send_while(&message[begun..], || whole.read_exactly(900_000)));
+        of_part.extend(reading.join().expect("no panic"));
+    });
+    what.check(0, &received);
+    what.check(600_000, &of_part);
+    setup.rest();
+}
