@@ -67,8 +67,9 @@ pub use http2::next_hop::{
     ConnectionNeed, HopProtocolError, has_http2_connection, is_target_of_http2,
 };
 pub use http2::{
-    HTTP2_PREFACE, Http2Accepted, Http2Answer, Http2Connection, Http2Disconnect, Http2Flood,
-    Http2Form, Http2Notices, Http2Rules, Http2SendProgress, Http2Stream, is_websocket_accepted,
+    FurtherContent, HTTP2_PREFACE, Http2Accepted, Http2Answer, Http2Connection, Http2Disconnect,
+    Http2Flood, Http2Form, Http2Notices, Http2Rules, Http2SendProgress, Http2Stream,
+    is_websocket_accepted,
 };
 pub use next_hop_facts::NextHopFacts;
 pub use next_hop_stream::NextHopStream;

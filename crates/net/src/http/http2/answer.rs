@@ -9,8 +9,17 @@ use h2::RecvStream;
 use std::io;
 use std::task::{Context, Poll, ready};
 
+/// Content that follows the text of an answer, and is held elsewhere.
+pub trait FurtherContent {
+    /// What there is of it from a byte on, up to where a piece of it ends; nothing, where all ends.
+    fn behind(&self, at: u64) -> &[u8];
+
+    /// The first `length` bytes of that. They stay as they are as long as this is held.
+    fn held(&self, at: u64, length: usize) -> Bytes;
+}
+
 /// A whole response on its way to the client. It is sent without a task of its own as long as the
-/// windows and the queue have room; its head, and content that was made with that, are not copied.
+/// windows and the queue have room, and nothing of it is copied.
 pub struct Http2Answer {
     response: Http2Response,
     /// Content of the request, which is not read.
@@ -41,19 +50,18 @@ impl Http2Answer {
     }
 
     /// Sends what can be sent; ready when that is all. It may be polled by a task and later by
-    /// another. Behind the text comes `further` content: what there is of it from a byte on, up to
-    /// where a piece of it ends; nothing, where it ends.
+    /// another. Behind the text comes the `further` content, if there is some.
     ///
     /// # Errors
     ///
     /// The client has reset the stream, or left its window closed for too long, or the connection
     /// has ended.
-    pub fn poll_sent<'c>(
+    pub fn poll_sent(
         &mut self,
         cx: &mut Context<'_>,
-        further: impl Fn(u64) -> &'c [u8],
+        further: Option<&impl FurtherContent>,
     ) -> Poll<io::Result<()>> {
-        let is_last = further(self.further_bytes).is_empty();
+        let is_last = further.is_none_or(|further| further.behind(self.further_bytes).is_empty());
         let mut unsent = match self.unsent.take() {
             Some(unsent) => unsent,
             None => self.send_head(is_last)?,
@@ -71,16 +79,26 @@ impl Http2Answer {
             self.response.send_piece(piece, ends)?;
         }
         self.unsent = Some(unsent);
-        let mut piece = further(self.further_bytes);
-        while !piece.is_empty() {
-            let room = ready!(self.response.poll_room(cx, piece.len()))?;
-            self.further_bytes += room as u64;
-            let next = further(self.further_bytes);
-            let sent = Bytes::copy_from_slice(&piece[..room]);
-            self.response.send_piece(sent, next.is_empty())?;
-            piece = next;
+        if let Some(further) = further {
+            ready!(self.poll_further(cx, further))?;
         }
         self.response.complete();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_further(
+        &mut self,
+        cx: &mut Context<'_>,
+        further: &impl FurtherContent,
+    ) -> Poll<io::Result<()>> {
+        let mut left = further.behind(self.further_bytes).len();
+        while left > 0 {
+            let room = ready!(self.response.poll_room(cx, left))?;
+            let piece = further.held(self.further_bytes, room);
+            self.further_bytes += room as u64;
+            left = further.behind(self.further_bytes).len();
+            self.response.send_piece(piece, left == 0)?;
+        }
         Poll::Ready(Ok(()))
     }
 

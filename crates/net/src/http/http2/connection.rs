@@ -457,8 +457,9 @@ fn is_reset(response: &mut SendResponse<Piece>) -> bool {
 mod tests {
     use super::*;
     use crate::http::content_form::ContentForm;
-    use crate::http::http2::{HTTP2_PREFACE, Http2Answer};
+    use crate::http::http2::{FurtherContent, HTTP2_PREFACE, Http2Answer};
     use crate::http::received_content::ContentError;
+    use bytes::Bytes;
     use std::cell::RefCell;
     use std::future::poll_fn;
     use std::net::{IpAddr, Ipv4Addr};
@@ -585,6 +586,19 @@ mod tests {
         drop((content, response, named.socket, named.connection));
     }
 
+    /// The content of an answer that has all of it in its text.
+    enum Never {}
+
+    impl FurtherContent for Never {
+        fn behind(&self, _: u64) -> &[u8] {
+            match *self {}
+        }
+
+        fn held(&self, _: u64, _: usize) -> Bytes {
+            match *self {}
+        }
+    }
+
     #[tokio::test]
     async fn answer_that_is_reset_before_it_is_sent_counts_and_one_that_is_broken_off_does_not() {
         for is_broken_off in [false, true] {
@@ -593,7 +607,8 @@ mod tests {
             let text = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na".to_vec();
             let head_bytes = text.len() - 1;
             let mut answer = Http2Answer::new(named.stream, text, head_bytes);
-            let is_pending = poll_fn(|cx| Poll::Ready(answer.poll_sent(cx, |_| &[]).is_pending()));
+            let is_pending =
+                poll_fn(|cx| Poll::Ready(answer.poll_sent(cx, None::<&Never>).is_pending()));
             assert!(is_pending.await, "its window is closed");
             if is_broken_off {
                 named.connection.break_off();
@@ -603,7 +618,7 @@ mod tests {
             }
             let sent = poll_fn(|cx| {
                 let _ = named.connection.poll_accept(cx, NOW.tick);
-                answer.poll_sent(cx, |_| &[])
+                answer.poll_sent(cx, None::<&Never>)
             });
             assert!(sent.await.is_err());
             answer.count_resets_for(ResetBudget::new(named.client, &named.clients));

@@ -42,7 +42,7 @@ mod transport;
 pub(super) mod tunnel;
 mod websocket;
 
-pub use answer::Http2Answer;
+pub use answer::{FurtherContent, Http2Answer};
 pub use connection::{
     Http2Accepted, Http2Connection, Http2Notices, Http2Rules, Http2SendProgress, Http2Stream,
 };

@@ -12,10 +12,11 @@ use crate::request::judge::ReceivedRequest;
 use crate::send::heads::{self, ServedForm};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
+use bytes::Bytes;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
-use weir_net::http::write_connection;
+use weir_net::http::{FurtherContent, write_connection};
 use weir_policy::{Digest, Now, Phase, Serving, Transaction};
 use weir_semantics::{Form, HostName};
 use weir_store::StoredResponse;
@@ -89,11 +90,23 @@ pub(super) fn begin(
     }
 }
 
-impl ContentInStore {
-    /// What is to be sent behind its first `sent` bytes, up to where a piece of it ends; nothing
-    /// behind all of it.
-    pub(crate) fn behind(&self, sent: u64) -> &[u8] {
-        let at = self.from + sent;
+/// Bytes of a stored response, which is held as long as they are.
+struct HeldBytes {
+    response: Arc<StoredResponse>,
+    at: u64,
+    length: usize,
+}
+
+impl AsRef<[u8]> for HeldBytes {
+    fn as_ref(&self) -> &[u8] {
+        let bytes = self.response.body.at(self.at);
+        &bytes[..bytes.len().min(self.length)]
+    }
+}
+
+impl FurtherContent for ContentInStore {
+    fn behind(&self, at: u64) -> &[u8] {
+        let at = self.from + at;
         let bytes = match at < self.end {
             true => self.response.body.at(at),
             false => &[],
@@ -102,6 +115,16 @@ impl ContentInStore {
         &bytes[..bytes.len().min(left)]
     }
 
+    fn held(&self, at: u64, length: usize) -> Bytes {
+        Bytes::from_owner(HeldBytes {
+            response: Arc::clone(&self.response),
+            at: self.from + at,
+            length,
+        })
+    }
+}
+
+impl ContentInStore {
     /// Counts the response to the request in `served`, with the head `received`, of which so many
     /// bytes were sent.
     pub(crate) fn ended(

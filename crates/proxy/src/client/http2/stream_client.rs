@@ -143,9 +143,7 @@ impl Sending {
     /// Sends what can be sent; ready when that is all, or with an error once the client has no part
     /// in it any more.
     pub(super) fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let content = self.content.as_deref();
-        let behind = |sent| content.map_or(&[][..], |content| content.behind(sent));
-        self.answer.poll_sent(cx, behind)
+        self.answer.poll_sent(cx, self.content.as_deref())
     }
 }
 
