@@ -301,21 +301,37 @@ fn take_head(
         worker.note_hit(settings, receiver.client, (key, &request.target), served);
         return InputResult::Answered { consumed };
     }
+    let bytes = &input[..consumed];
+    let input = Input { bytes, at };
+    let judged = (head, &request, now);
+    take_further(receiver, input, judged, (tx, plan, key), log, (out, served))
+}
+
+/// Takes a request that was judged and is not answered at once: its content is sent from the store,
+/// or it needs more than one pass.
+#[inline(never)]
+fn take_further(
+    receiver: &Receiver<'_>,
+    Input { bytes: input, at }: Input<'_>,
+    (head, request, now): (&RequestHead<'_, '_>, &ReceivedRequest<'_>, Now),
+    (tx, plan, key): (Transaction, Plan, Digest),
+    mut log: RequestLog,
+    (out, served): (&mut Vec<u8>, &mut Vec<ServedRequest>),
+) -> InputResult {
+    let consumed = input.len();
     if let Some(place) = receiver.left_in_store
         && let Plan::Serve {
             response,
             serving,
             refresh: None,
         } = &plan
-        && from_store::may_be_left(&request, response)
+        && from_store::may_be_left(request, response)
     {
-        let head = (head, at..at + consumed);
-        let stored = (response, *serving, key);
         let content = from_store::begin(
             receiver,
-            head,
-            (&request, &tx),
-            stored,
+            (head, at..at + consumed),
+            (request, &tx),
+            (response, *serving, key),
             now,
             &mut log,
             (out, served),
@@ -323,8 +339,8 @@ fn take_head(
         place.set(Some(Box::new(content)));
         return InputResult::Answered { consumed };
     }
-    log.keep_details(&input[..consumed]);
-    let request = Request::new(&request, head);
+    log.keep_details(input);
+    let request = Request::new(request, head);
     let exchange = receiver.exchange(request, (tx, plan, key), log);
     InputResult::Exchange { consumed, exchange }
 }
