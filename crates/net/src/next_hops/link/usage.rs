@@ -395,13 +395,13 @@ mod tests {
             "the kernel is not left to choose"
         );
         assert_eq!(offer(&mut one, Some(100_000)), 100_000, "it wants no more");
-        one.count_moved(((28 * MIB) as usize, 0));
+        one.count_moved((28 << 20, 0));
         assert_eq!(offer(&mut one, None), MIB / 2, "an eighth of 4 MiB");
         let two = ConnectionLink::new(&meter, &socket);
         assert_eq!(offer(&mut one, None), MIB / 4, "of each of two");
         drop(two);
         assert_eq!(offer(&mut one, None), MIB / 2, "one is closed");
-        one.count_moved(((4 * MIB) as usize, 0));
+        one.count_moved((4 << 20, 0));
         assert_eq!(offer(&mut one, None), MIB / 16, "it is spent");
     }
 }
