@@ -115,15 +115,18 @@ impl NextHopFlow {
             return;
         }
         let now = self.window_of(self.memory);
+        let is_to_shrink = wanted < now - now / 4;
         if let Some(remaining) = remaining
+            // what is to come may be more than is wanted
+            && !is_to_shrink
             && now > quarter_more(self.base)
             && remaining < 2 * u64::from(now) + CLOSING_MARGIN
         {
-            return self.close(socket, remaining, (now, wanted));
+            return self.close(socket, remaining, now);
         }
         if wanted > quarter_more(now) {
             self.grow(socket, wanted);
-        } else if wanted < now - now / 4 {
+        } else if is_to_shrink {
             self.shrink(socket, wanted);
         } else if self.clamp < wanted - wanted / 4 {
             // it shrank, and the memory had not followed yet
@@ -191,15 +194,14 @@ impl NextHopFlow {
         }
     }
 
-    /// Offers no more than is still to come, and no more than `most`. Bytes that arrive before the
-    /// next look are offered again meanwhile, so it offers a little less: what one window a round
-    /// trip brings in a millisecond.
-    fn close(&mut self, socket: &impl AsFd, remaining: u64, (now, most): (u32, u32)) {
+    /// Offers no more than is still to come. Bytes that arrive before the next look are offered
+    /// again meanwhile, so it offers a little less: what one window a round trip brings in a
+    /// millisecond.
+    fn close(&mut self, socket: &impl AsFd, remaining: u64, now: u32) {
         let to_come = remaining.saturating_sub(u64::from(unread(socket)));
         let margin = u64::from(now / self.rtt_ms).min(to_come / 4 * 3);
         let end = (self.base / 2).max(self.least);
-        let wanted = u32::try_from(to_come - margin).unwrap_or(u32::MAX);
-        let wanted = wanted.min(most).max(end);
+        let wanted = u32::try_from(to_come - margin).unwrap_or(u32::MAX).max(end);
         let step = self.base / 4;
         if wanted.saturating_add(step) <= self.clamp || (wanted == end && self.clamp > end) {
             self.set_clamp(socket, wanted);
