@@ -22,8 +22,9 @@
 //!   that may not be shared; then each reader may still fetch for itself alone. A cut of a fetch
 //!   that no reader was waiting for closes nothing if it can be resumed: next hops do lose patience
 //!   with a proxy that makes them wait.
-//! * **A cut costs nothing that would have come.** A fetch that was asked for what a cut one has
-//!   lost goes on through what is here: its readers had no part in the other.
+//! * **A cut costs nothing that would have come.** Once no fetch begins any more, one that runs goes
+//!   on through what is here, and through what others bring, as long as something is missing behind
+//!   that which it was asked for: its readers had no part in the cut.
 
 mod byte_counts;
 mod confirm;
@@ -317,9 +318,6 @@ impl InFlightState {
             FetchEnd::Cut if self.was_kept_waiting(&fetch, permit) => None,
             FetchEnd::Cut => Some(CutReason::NextHop),
         };
-        if closed == Some(CutReason::NextHop) {
-            self.fetches.go_through(fetch.front);
-        }
         self.closed = self.closed.or(closed);
         for fetch in self.fetches.iter_mut() {
             fetch.yields = false;
@@ -359,12 +357,17 @@ impl InFlightState {
         self.complete_length.unwrap_or(ByteSpan::OPEN)
     }
 
+    /// What ends a fetch beside other fetches: the length, and whether none begins any more.
+    fn ends(&self) -> (u64, bool) {
+        (self.length(), self.closed.is_some())
+    }
+
     fn limit(&self, fetch: &Fetch) -> u64 {
-        self.fetches.limit(fetch, &self.present, self.length())
+        self.fetches.limit(fetch, &self.present, self.ends())
     }
 
     fn bringing(&self, missing: u64) -> Option<&Fetch> {
-        self.fetches.bringing(missing, &self.present, self.length())
+        self.fetches.bringing(missing, &self.present, self.ends())
     }
 
     /// The fastest of the readers whose next missing byte the fetch will receive: those in its

@@ -229,6 +229,12 @@ impl World {
             CutReason::Module => false,
         };
         assert!(right, "{cut:?} at {at}");
+        // nothing that runs was asked for what it is cut from
+        for transfer in &self.transfers {
+            let front = self.fill.front(transfer.fetch);
+            let would_come = front <= at && at < transfer.asked.to;
+            assert!(!would_come, "{cut:?} at {at} before {front}: {transfer:?}");
+        }
         self.tally.count(match cut {
             CutReason::NextHop => "cut-next-hop",
             CutReason::Changed => "cut-changed",

@@ -190,7 +190,7 @@ impl World {
             let is_of_cut = self.fill.closed().is_some();
             assert!(self.has_races || is_of_cut, "fetched twice: {from}..{to}");
             self.twice += bytes - new;
-            if is_of_cut {
+            if !self.has_races {
                 self.tally.count("gone-through");
             }
             self.tally.count("twice");

@@ -27,9 +27,6 @@ pub(super) struct Fetch {
     pub(super) is_confirmed: bool,
     /// The reader that is sent its head once this fetch is confirmed.
     pub(super) expected_by: Option<ReaderId>,
-    /// It goes on through content that is present: what another fetch was to bring behind that is
-    /// lost, and this one was asked for it, too.
-    pub(super) goes_through: bool,
 }
 
 /// The running fetches: few.
@@ -54,7 +51,6 @@ impl Fetches {
             active: now.tick,
             is_confirmed: false,
             expected_by: None,
-            goes_through: false,
         });
         id
     }
@@ -84,43 +80,49 @@ impl Fetches {
         self.running.iter_mut()
     }
 
-    /// The byte `at` is lost with the fetch that was to bring it. Of those that were asked for it,
-    /// too, the one that comes there first goes on through what is present before it.
-    pub(super) fn go_through(&mut self, at: u64) {
-        let can_bring = |fetch: &&mut Fetch| fetch.front <= at && at < fetch.asked.to;
-        let asked = self.running.iter_mut().filter(can_bring);
-        if let Some(last) = asked.max_by_key(|fetch| fetch.front) {
-            last.goes_through = true;
-        }
-    }
-
     /// Where `fetch` ends: at the end of its span, at present content, or at the front of another
-    /// fetch.
-    pub(super) fn limit(&self, fetch: &Fetch, present: &ByteSpans, length: u64) -> u64 {
-        let mut limit = fetch.asked.to.min(length);
-        if !fetch.goes_through
-            && let Some(at) = present.next_present(fetch.front)
-        {
-            limit = limit.min(at);
-        }
+    /// fetch. Once no further one begins (`is_closed`), these end it only where nothing is missing
+    /// behind them of what it was asked for: what it does not bring then, nothing brings.
+    pub(super) fn limit(
+        &self,
+        fetch: &Fetch,
+        present: &ByteSpans,
+        (length, is_closed): (u64, bool),
+    ) -> u64 {
+        let to = fetch.asked.to.min(length);
+        let mut limit = to;
         for other in self.unfinished() {
             // of two at one place the first has it
             let is_behind_its_equal = other.front == fetch.front && other.id < fetch.id;
-            if other.front > fetch.front || is_behind_its_equal {
+            let is_before = other.front > fetch.front || is_behind_its_equal;
+            let brings_all = other.asked.to.min(length) >= to;
+            if is_before && (brings_all || !is_closed) {
                 limit = limit.min(other.front);
             }
         }
-        limit
+        if is_closed {
+            return present.run_start(limit).max(fetch.front);
+        }
+        match present.next_present(fetch.front) {
+            Some(at) => limit.min(at),
+            None => limit,
+        }
     }
 
-    /// The fetch that will bring the missing byte `at`, as things are: the last one that has its
-    /// front at or before it, if nothing ends it before.
-    pub(super) fn bringing(&self, at: u64, present: &ByteSpans, length: u64) -> Option<&Fetch> {
+    /// The fetch that will bring the missing byte `at`, as things are: of those that have their
+    /// front at or before it, and that nothing ends before, the last one.
+    pub(super) fn bringing(
+        &self,
+        at: u64,
+        present: &ByteSpans,
+        ends: (u64, bool),
+    ) -> Option<&Fetch> {
         let behind = self.unfinished().filter(|fetch| fetch.front <= at);
+        let bringing = behind.filter(|fetch| self.limit(fetch, present, ends) > at);
         // of two at one place the first has it
-        let last = behind.max_by_key(|fetch| (fetch.front, core::cmp::Reverse(fetch.id)))?;
-        (self.limit(last, present, length) > at).then_some(last)
+        bringing.max_by_key(|fetch| (fetch.front, core::cmp::Reverse(fetch.id)))
     }
+
     /// The places from which something is on its way.
     pub(super) fn fronts(&self) -> impl Iterator<Item = u64> {
         self.unfinished().map(|fetch| fetch.front)
