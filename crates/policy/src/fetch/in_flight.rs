@@ -22,9 +22,9 @@
 //!   that may not be shared; then each reader may still fetch for itself alone. A cut of a fetch
 //!   that no reader was waiting for closes nothing if it can be resumed: next hops do lose patience
 //!   with a proxy that makes them wait.
-//! * **A cut costs nothing that would have come.** Once no fetch begins any more, one that runs goes
-//!   on through what is here, and through what others bring, as long as something is missing behind
-//!   that which it was asked for: its readers had no part in the cut.
+//! * **A cut costs nothing that would have come.** Once no fetch begins any more, one that runs
+//!   goes on through what is here, and through what others bring, as long as something is missing
+//!   behind that which it was asked for: its readers had no part in the cut.
 
 mod byte_counts;
 mod confirm;
