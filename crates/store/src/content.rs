@@ -491,6 +491,12 @@ impl StoredContent {
         }
     }
 
+    /// Whether the account of the store has what it holds until its last reader has dropped it.
+    #[must_use]
+    pub fn counts_while_held(&self) -> bool {
+        self.memory().is_some()
+    }
+
     /// What its pieces hold in memory, if that is much.
     pub(crate) fn memory(&self) -> Option<&Arc<PieceMemory>> {
         match &self.pieces {

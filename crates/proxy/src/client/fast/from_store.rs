@@ -19,8 +19,12 @@ use std::sync::Arc;
 use weir_net::http::{FurtherContent, write_connection};
 use weir_policy::{Digest, Now, Phase, Serving, Transaction};
 use weir_semantics::{Form, HostName};
-use weir_store::StoredResponse;
+use weir_store::{StoredContent, StoredResponse};
 use weir_wire::{LineBuffer, Progress, RequestHead, Version, parse_request, write};
+
+/// Shorter pieces are copied, bytes: the request may be over before the socket has them, and for a
+/// few bytes a response of any length would stay in memory.
+const HELD_BYTES_MIN: usize = 4 * 1024;
 
 /// What is sent of the content of a stored response, which is in memory.
 pub(crate) struct ContentInStore {
@@ -90,6 +94,12 @@ pub(super) fn begin(
     }
 }
 
+/// Whether a piece of `length` bytes holds all of the `content`, and is not copied. The account of
+/// the store has to have what is held, also once it is evicted.
+fn is_held(content: &StoredContent, length: usize) -> bool {
+    length >= HELD_BYTES_MIN && content.counts_while_held()
+}
+
 /// Bytes of a stored response, which is held as long as they are.
 struct HeldBytes {
     response: Arc<StoredResponse>,
@@ -116,11 +126,15 @@ impl FurtherContent for ContentInStore {
     }
 
     fn held(&self, at: u64, length: usize) -> Bytes {
-        Bytes::from_owner(HeldBytes {
+        let held = HeldBytes {
             response: Arc::clone(&self.response),
             at: self.from + at,
             length,
-        })
+        };
+        match is_held(&self.response.body, length) {
+            true => Bytes::from_owner(held),
+            false => Bytes::copy_from_slice(held.as_ref()),
+        }
     }
 }
 
@@ -177,6 +191,25 @@ impl ContentInStore {
             && let Ok(request) = receiver.judge(&head, &mut host)
         {
             worker.note_hit(settings, client, (self.key, &request.target), served);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_policy::catalog::UNPINNED_CONTENT_BYTES_MAX;
+
+    #[test]
+    fn piece_that_is_short_or_of_content_that_no_account_has_is_copied() {
+        let most = usize::try_from(UNPINNED_CONTENT_BYTES_MAX).unwrap();
+        for (bytes, length, expected) in [
+            (most, HELD_BYTES_MIN, false),
+            (most + 1, HELD_BYTES_MIN, true),
+            (most + 1, HELD_BYTES_MIN - 1, false),
+        ] {
+            let content = StoredContent::from(&vec![0; bytes][..]);
+            assert_eq!(is_held(&content, length), expected, "{length} of {bytes}");
         }
     }
 }
