@@ -1,7 +1,7 @@
 //! Column by column.
 
-use super::{Client, LOCATIONS, head_bytes, only, record};
-use crate::support::{Nginx, Reply, content};
+use super::{Client, LOCATIONS, head_bytes, only, record, record_with};
+use crate::support::{Config, Curl, Nginx, Reply, content};
 use serde_json::Value;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_trace::{
@@ -84,6 +84,27 @@ fn check(row: &Row, done: &Done, host: &str) {
     assert!(known.is_sorted(), "{url}: {times:?}");
     assert_eq!(row.first_byte_us.is_some(), !done.reply.body.is_empty());
     assert_eq!(row.vary, Some(Row::VARY_NONE), "{url}");
+}
+
+#[test]
+fn times_of_large_stored_content_by_http2_are_its_first_and_last_byte() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let nginx = Nginx::start(LOCATIONS);
+    nginx.file("large", &content(2, 4_000_000));
+    let config = Config::gateway(&[&nginx.origin()]).of_listener("http2 = true");
+    let mut weir = record_with(&config, folder.path(), &[]);
+    let url = weir.url("/hour/large");
+    for _ in 0..2 {
+        let fetch = Curl::direct().args(["--http2-prior-knowledge"]).fetch(&url);
+        fetch.reply().expect(200);
+    }
+    assert_eq!(weir.stop().code(), Some(0));
+    let [_, hit] = &only(folder.path())[..] else {
+        panic!("two rows");
+    };
+    assert_eq!(hit.verdict.as_deref(), Some("hit"));
+    // it leaves in some 250 pieces, with as many looks at the windows
+    assert!(hit.first_byte_us < hit.last_byte_us, "{hit:#?}");
 }
 
 #[test]

@@ -325,7 +325,7 @@ fn take_further(
             serving,
             refresh: None,
         } = &plan
-        && from_store::may_be_left(request, response)
+        && from_store::may_be_left(receiver.worker, request, response)
     {
         let content = from_store::begin(
             receiver,

@@ -35,9 +35,14 @@ pub(crate) struct ContentInStore {
     key: Digest,
 }
 
-/// Whether `response` can be sent so.
-pub(super) fn may_be_left(request: &ReceivedRequest<'_>, response: &StoredResponse) -> bool {
-    request.is_shareable() && response.body.is_in_memory()
+/// Whether `response` can be sent so. A recorder is told when its content was sent, which an exchange
+/// notes.
+pub(super) fn may_be_left(
+    worker: &Worker,
+    request: &ReceivedRequest<'_>,
+    response: &StoredResponse,
+) -> bool {
+    request.is_shareable() && response.body.is_in_memory() && worker.shared.record.is_none()
 }
 
 /// Makes the head; the caller sends that and the content, and then says so
