@@ -9,7 +9,7 @@ mod stream_client;
 #[cfg(test)]
 pub(crate) use self::stream_client::size_of_exchange;
 
-use self::stream_client::{CopiedBytes, Sending, StreamClient, StreamRequest, TakeResult};
+use self::stream_client::{Sending, StreamClient, StreamRequest, TakeResult};
 use super::connection::AcceptedClient;
 use super::fast::HeadTime;
 use super::own_target::OwnAuthority;
@@ -305,9 +305,7 @@ impl Http2Client {
                         self.answered = Some(shared.report(sending, sent.is_ok()));
                     }
                     Poll::Pending => {
-                        let copied = CopiedBytes::begin(&shared, sending.answer.text().len());
-                        let waiting = sending.waiting(&shared.worker);
-                        self.spawn(place, shared.send(waiting, copied));
+                        self.spawn(place, shared.send_rest(Box::new(sending)));
                     }
                 }
             }

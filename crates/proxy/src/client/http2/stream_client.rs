@@ -91,13 +91,13 @@ pub(super) struct Sending {
 
 /// A response that was made at once and is not sent yet, which counts for its connection until this
 /// is dropped.
-pub(super) struct CopiedBytes {
+struct CopiedBytes {
     client: Rc<StreamClient>,
     bytes: usize,
 }
 
 impl CopiedBytes {
-    pub(super) fn begin(client: &Rc<StreamClient>, bytes: usize) -> Self {
+    fn begin(client: &Rc<StreamClient>, bytes: usize) -> Self {
         client.copied_bytes.set(client.copied_bytes.get() + bytes);
         Self {
             client: Rc::clone(client),
@@ -130,14 +130,13 @@ impl Sending {
         }
     }
 
-    /// The same while it waits for a window: it holds nothing that it does not need. Of a head
-    /// whose content is in the store the log has what it says of it; a recorder needs all of it.
-    pub(super) fn waiting(mut self, worker: &Worker) -> Box<Self> {
+    /// Lets go of what is not needed while it waits for a window. Of a head whose content is in the
+    /// store the log has what it says of it.
+    fn shrink(&mut self) {
         self.request.head.shrink_to_fit();
-        if self.content.is_some() && worker.shared.record.is_none() {
+        if self.content.is_some() {
             self.answer.forget_sent();
         }
-        Box::new(self)
     }
 
     /// Sends what can be sent; ready when that is all, or with an error once the client has no part
@@ -216,10 +215,13 @@ impl StreamClient {
             match self.take(request) {
                 TakeResult::Login(further, again) => (waiting, request) = (further, again),
                 TakeResult::Answered(answered) => {
-                    let sending = Sending::new(answered, stream);
-                    let copied = CopiedBytes::begin(&self, sending.answer.text().len());
-                    let waiting = sending.waiting(&self.worker);
-                    return self.send(waiting, copied).await;
+                    let mut sending = Box::new(Sending::new(answered, stream));
+                    let polled = poll_fn(|cx| Poll::Ready(sending.poll_sent(cx))).await;
+                    match polled {
+                        Poll::Ready(sent) => self.report(*sending, sent.is_ok()),
+                        Poll::Pending => return self.send_rest(sending).await,
+                    };
+                    return;
                 }
                 TakeResult::Exchange(exchange) => {
                     return Box::pin(self.exchange(exchange, Box::new(stream))).await;
@@ -291,9 +293,15 @@ impl StreamClient {
         run::run(&mut stream, exchange).await;
     }
 
-    /// Sends what is left of a response that was made at once. It is boxed: the future would hold
-    /// it twice.
-    pub(super) async fn send(self: Rc<Self>, mut sending: Box<Sending>, _copied: CopiedBytes) {
+    /// Sends what is left of a response that was made at once, and waits for its window. It is
+    /// boxed: the future would hold it twice.
+    pub(super) fn send_rest(self: Rc<Self>, mut sending: Box<Sending>) -> impl Future<Output = ()> {
+        sending.shrink();
+        let copied = CopiedBytes::begin(&self, sending.answer.text().len());
+        self.send(sending, copied)
+    }
+
+    async fn send(self: Rc<Self>, mut sending: Box<Sending>, _copied: CopiedBytes) {
         let silence = sending.request.settings.config.limits.client_silence;
         let silence = silence.as_duration();
         let mut deadline = Deadline::new(silence);
