@@ -65,6 +65,8 @@ pub fn after_connect(socket: &impl AsFd) -> io::Result<()> {
 
 impl NextHopFlow {
     /// The options of a connection as the kernel has them now; `base` is the window at rest, bytes.
+    /// With 0 the kernel decides on windows: one that is set nevertheless, as by what a quota has
+    /// left, closes to [`WINDOW_AT_REST`].
     pub fn of(socket: &impl AsFd, base: u32) -> Self {
         Self::known(socket, base, &tcp_info(socket).unwrap_or_default())
     }
@@ -72,6 +74,10 @@ impl NextHopFlow {
     /// The same with `info` that was just read from the kernel.
     pub fn known(socket: &impl AsFd, base: u32, info: &TcpInfo) -> Self {
         let ask = |option| number(socket.as_fd(), option).unwrap_or(0);
+        let base = match base {
+            0 => WINDOW_AT_REST,
+            _ => base,
+        };
         let mut flow = Self {
             base,
             locked: ask(SocketOption::SO_BUF_LOCK) & RECEIVE_LOCK != 0,
@@ -315,6 +321,10 @@ fn scaled(bytes: u32, by: u32, of: u32) -> u32 {
 const fn quarter_more(bytes: u32) -> u32 {
     bytes.saturating_add(bytes / 4)
 }
+
+/// The window at rest of a connection whose windows the kernel decides on, bytes: what it begins
+/// with itself.
+const WINDOW_AT_REST: u32 = 64 * 1024;
 
 /// The bit of `SO_BUF_LOCK` for the receive buffer.
 const RECEIVE_LOCK: u32 = 2;
