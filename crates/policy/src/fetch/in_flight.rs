@@ -24,7 +24,8 @@
 //!   with a proxy that makes them wait.
 //! * **A cut costs nothing that would have come.** Once no fetch begins any more, one that runs
 //!   goes on through what is here, and through what others bring, as long as something is missing
-//!   behind that which it was asked for: its readers had no part in the cut.
+//!   behind that which it was asked for, unless another one brings all of it: its readers had no
+//!   part in the cut.
 
 mod byte_counts;
 mod confirm;
@@ -136,7 +137,7 @@ impl InFlightState {
     /// What the reader can do now.
     ///
     /// The answer changes when bytes are [received](Self::received), when a fetch
-    /// [ends](Self::end), and when the reader has moved.
+    /// [ends](Self::end) or is to bring [less](Self::narrow), and when the reader has moved.
     pub fn step(&mut self, now: Now, reader: ReaderId) -> Step {
         let Some(reader) = self.readers.get(reader) else {
             return Step::Done;

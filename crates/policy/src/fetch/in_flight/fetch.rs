@@ -82,7 +82,8 @@ impl Fetches {
 
     /// Where `fetch` ends: at the end of its span, at present content, or at the front of another
     /// fetch. Once no further one begins (`is_closed`), these end it only where nothing is missing
-    /// behind them of what it was asked for: what it does not bring then, nothing brings.
+    /// behind them of what it was asked for, or the other fetch brings all of that: what it does
+    /// not bring then, nothing brings.
     pub(super) fn limit(
         &self,
         fetch: &Fetch,

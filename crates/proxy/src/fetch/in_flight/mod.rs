@@ -335,10 +335,12 @@ impl InFlightResponse {
         inner.wake_stirred();
     }
 
-    /// The next hop sends only what is before `to` of what `fetch` was asked for.
+    /// The next hop sends only what is before `to` of what `fetch` was asked for. Readers of what
+    /// is behind that have to fetch it themselves.
     pub(crate) fn narrow(&self, fetch: FetchId, to: u64) {
         let mut inner = self.lock();
         inner.fill.narrow(fetch, to);
+        inner.wake_readers();
         inner.wake_stirred();
     }
 
