@@ -18,7 +18,6 @@ use crate::exchange::run;
 use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
 use crate::log::served;
-use crate::send::heads::INLINE_BYTES_MAX;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use crate::worker::in_box;
@@ -433,17 +432,7 @@ impl ClientConnection {
     fn receiver<'a>(&'a self, worker: &'a Rc<Worker>, settings: &'a Arc<Settings>) -> Receiver<'a> {
         let mut client = self.facts();
         client.sequence = client.sequence.saturating_add(1);
-        Receiver {
-            worker,
-            settings,
-            client,
-            head_time: self.head_time(),
-            node: None,
-            user: None,
-            peer_seal: None,
-            copied_bytes_max: INLINE_BYTES_MAX,
-            left_in_store: None,
-        }
+        Receiver::new(worker, settings, client, self.head_time())
     }
 
     /// Counts requests that were answered at once among those of its client.

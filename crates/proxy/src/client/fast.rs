@@ -1,27 +1,28 @@
 //! The fast path: a request is parsed, judged and answered from memory in one pass.
 //!
 //! A request that cannot be answered so (a miss, a large response, a tunnel) leaves the fast path
-//! as a [`RequestState`], and so does every request if a phase is hooked. Modules are called on it
-//! ([`with_modules`]) as long as they wait for nothing.
+//! as a [`RequestState`], and so does every request if a phase is hooked. By HTTP/2 only the head
+//! of a large response is made here, and its content follows from the store ([`stored_content`]).
+//! Modules are called on it ([`with_modules`]) as long as they wait for nothing.
 
 mod answer;
 mod challenge;
 mod for_store;
-mod from_store;
 mod own_content;
 mod pac;
 mod preview;
 mod receiver;
 mod steps;
+mod stored_content;
 mod with_login;
 mod with_rules;
 
 pub(super) use self::answer::{MadeResponse, finish};
 pub(crate) use self::for_store::for_store;
-pub(crate) use self::from_store::ContentInStore;
 pub(crate) use self::preview::RefusedPreview;
 pub(crate) use self::receiver::{HeadTime, Receiver};
 pub(crate) use self::steps::{found, judge_found, missing, plan_of, start};
+pub(crate) use self::stored_content::ContentInStore;
 
 use self::answer::{refuse, serve};
 use super::other_protocol;
@@ -42,7 +43,6 @@ use crate::request::max_forwards;
 use crate::request::recent_heads::Recent;
 use crate::request::vary::{SelectingFields, forwarded_key, selecting_digest};
 use crate::request::who_asked::{WhoAsked, without_claims};
-use crate::send::heads;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -110,8 +110,9 @@ impl<'a, 'h, 'l> Front<'a, 'h, 'l> {
     }
 }
 
-/// Takes one request from the front of the input; a response made at once is appended to `out`, and
-/// its log to `served`, to be reported once the kernel has accepted the response.
+/// Takes one request from the front of the input; a response made at once is appended to `out`, but
+/// for content that is put where the receiver has a place for it, and its log to `served`, to be
+/// reported once the kernel has accepted the response.
 pub(crate) fn take(
     receiver: &Receiver<'_>,
     Input { bytes: input, at }: Input<'_>,
@@ -319,15 +320,15 @@ fn take_further(
     (out, served): (&mut Vec<u8>, &mut Vec<ServedRequest>),
 ) -> InputResult {
     let consumed = input.len();
-    if let Some(place) = receiver.left_in_store
+    if let Some(place) = receiver.content_place
         && let Plan::Serve {
             response,
             serving,
             refresh: None,
         } = &plan
-        && from_store::may_be_left(receiver.worker, request, response)
+        && stored_content::may_be_sent(receiver.worker, request, response)
     {
-        let content = from_store::begin(
+        let content = stored_content::begin(
             receiver,
             (head, at..at + consumed),
             (request, &tx),
@@ -452,17 +453,7 @@ fn leave_refused(
 pub(crate) async fn judge(stream: &mut ClientStream<'_>, exchange: &mut RequestState) -> Plan {
     let (worker, settings) = (Rc::clone(&exchange.worker), Arc::clone(&exchange.settings));
     let (client, request) = (exchange.client.clone(), exchange.request.clone());
-    let receiver = Receiver {
-        worker: &worker,
-        settings: &settings,
-        client: client.facts(),
-        head_time: HeadTime::Now,
-        node: None,
-        user: None,
-        peer_seal: None,
-        copied_bytes_max: heads::INLINE_BYTES_MAX,
-        left_in_store: None,
-    };
+    let receiver = Receiver::new(&worker, &settings, client.facts(), HeadTime::Now);
     let changed = match module_calls::request_received(Some(stream), exchange).await {
         Received::Unchanged => None,
         Received::Changed(changed) => Some(changed),

@@ -25,7 +25,7 @@ pub(crate) struct ServedRequest {
     pub(crate) request: Option<Range<usize>>,
     /// Where the head of the response is among the bytes to send.
     pub(crate) response: Range<usize>,
-    /// Where the response ends among them.
+    /// Where the response ends among them, as far as it is not sent from the store.
     pub(crate) end: usize,
     /// Content of the request, bytes, if it is known.
     pub(crate) request_content_bytes: Option<u64>,

@@ -6,7 +6,6 @@ use crate::config::Module as ModuleTable;
 use crate::exchange::state::Plan;
 use crate::log::client::ClientFacts;
 use crate::modules::loaded::LoadedModules;
-use crate::send::heads::INLINE_BYTES_MAX;
 use crate::settings::Settings;
 use crate::settings::hooks::{Hook, HookFuture, Hooks};
 use std::rc::Rc;
@@ -37,22 +36,13 @@ fn left(connection: &Connection, hooked: Phases) -> Option<(Phases, Plan)> {
 fn left_under(connection: &Connection, settings: Settings) -> Option<(Phases, Plan)> {
     let worker = &connection.worker;
     let settings = Arc::new(settings);
-    let receiver = Receiver {
-        worker,
-        settings: &settings,
-        client: ClientFacts {
-            listener: &connection.listener,
-            peer: connection.peer,
-            connection: 2,
-            sequence: 1,
-        },
-        head_time: HeadTime::Now,
-        node: None,
-        user: None,
-        peer_seal: None,
-        copied_bytes_max: INLINE_BYTES_MAX,
-        left_in_store: None,
+    let client = ClientFacts {
+        listener: &connection.listener,
+        peer: connection.peer,
+        connection: 2,
+        sequence: 1,
     };
+    let receiver = Receiver::new(worker, &settings, client, HeadTime::Now);
     let origin = connection.origin;
     let text = format!("GET http://{origin}/stored HTTP/1.1\r\nHost: {origin}\r\n\r\n");
     let input = Input {

@@ -72,22 +72,16 @@ impl Connection {
     fn send(&self, text: &str, length: BodyLength, window: u64) -> DoubleStream {
         let settings = self.worker.settings();
         self.requests.set(self.requests.get() + 1);
+        let client = ClientFacts {
+            listener: &self.listener,
+            peer: self.peer,
+            connection: 1,
+            sequence: self.requests.get(),
+        };
         let receiver = Receiver {
-            worker: &self.worker,
-            settings: &settings,
-            client: ClientFacts {
-                listener: &self.listener,
-                peer: self.peer,
-                connection: 1,
-                sequence: self.requests.get(),
-            },
-            head_time: HeadTime::Now,
-            node: None,
-            user: None,
-            peer_seal: None,
             // content goes by the stream
             copied_bytes_max: 0,
-            left_in_store: None,
+            ..Receiver::new(&self.worker, &settings, client, HeadTime::Now)
         };
         let input = Input {
             bytes: text.as_bytes(),

@@ -11,11 +11,11 @@ use std::task::{Context, Poll, ready};
 
 /// Content that follows the text of an answer, and is held elsewhere.
 pub trait FurtherContent {
-    /// What there is of it from a byte on, up to where a piece of it ends; nothing, where all ends.
-    fn behind(&self, at: u64) -> &[u8];
+    /// Its bytes from one on, up to where a piece of it ends; at the end of all there are none.
+    fn bytes_at(&self, at: u64) -> &[u8];
 
-    /// The first `length` bytes of that. They stay as they are as long as this is held.
-    fn held(&self, at: u64, length: usize) -> Bytes;
+    /// The first `length` bytes of those, which stay as they are.
+    fn share(&self, at: u64, length: usize) -> Bytes;
 }
 
 /// A whole response on its way to the client. It is sent without a task of its own as long as the
@@ -61,7 +61,7 @@ impl Http2Answer {
         cx: &mut Context<'_>,
         further: Option<&impl FurtherContent>,
     ) -> Poll<io::Result<()>> {
-        let is_last = further.is_none_or(|further| further.behind(self.further_bytes).is_empty());
+        let is_last = further.is_none_or(|further| further.bytes_at(self.further_bytes).is_empty());
         let mut unsent = match self.unsent.take() {
             Some(unsent) => unsent,
             None => self.send_head(is_last)?,
@@ -91,12 +91,12 @@ impl Http2Answer {
         cx: &mut Context<'_>,
         further: &impl FurtherContent,
     ) -> Poll<io::Result<()>> {
-        let mut left = further.behind(self.further_bytes).len();
+        let mut left = further.bytes_at(self.further_bytes).len();
         while left > 0 {
             let room = ready!(self.response.poll_room(cx, left))?;
-            let piece = further.held(self.further_bytes, room);
+            let piece = further.share(self.further_bytes, room);
             self.further_bytes += room as u64;
-            left = further.behind(self.further_bytes).len();
+            left = further.bytes_at(self.further_bytes).len();
             self.response.send_piece(piece, left == 0)?;
         }
         Poll::Ready(Ok(()))

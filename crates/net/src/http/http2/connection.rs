@@ -590,11 +590,11 @@ mod tests {
     enum Never {}
 
     impl FurtherContent for Never {
-        fn behind(&self, _: u64) -> &[u8] {
+        fn bytes_at(&self, _: u64) -> &[u8] {
             match *self {}
         }
 
-        fn held(&self, _: u64, _: usize) -> Bytes {
+        fn share(&self, _: u64, _: usize) -> Bytes {
             match *self {}
         }
     }

@@ -1,7 +1,7 @@
 //! Who receives a request: the listener of its client, under the settings in force.
 
 use super::Front;
-use super::from_store::ContentInStore;
+use super::stored_content::ContentInStore;
 use crate::client::peer_listener::{NodeRequest, PeerSeal};
 use crate::exchange::state::{Plan, RequestState};
 use crate::log::client::{ClientFacts, ForPeers, RequestClient};
@@ -10,6 +10,7 @@ use crate::request::answer::Answer;
 use crate::request::facts::Request;
 use crate::request::judge::{JudgeRules, ReceivedRequest};
 use crate::request::recent_heads::{HeadHash, Recent, RecentHead};
+use crate::send::heads::INLINE_BYTES_MAX;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::cell::Cell;
@@ -66,9 +67,31 @@ pub(crate) struct Receiver<'a> {
     pub(crate) peer_seal: Option<&'a PeerSeal>,
     /// Content of a stored response that is copied for an answer at once, bytes.
     pub(crate) copied_bytes_max: u64,
-    /// Where the content of a response is named that is sent from the store behind a head made at
-    /// once; `None` if its way is an exchange.
-    pub(crate) left_in_store: Option<&'a Cell<Option<Box<ContentInStore>>>>,
+    /// Where content is put that is sent from the store behind a head made at once; `None` if such
+    /// responses are exchanges.
+    pub(crate) content_place: Option<&'a Cell<Option<Box<ContentInStore>>>>,
+}
+
+impl<'a> Receiver<'a> {
+    /// One without a user, which is no node, and to which small content is sent at once.
+    pub(crate) const fn new(
+        worker: &'a Rc<Worker>,
+        settings: &'a Arc<Settings>,
+        client: ClientFacts<'a>,
+        head_time: HeadTime,
+    ) -> Self {
+        Self {
+            worker,
+            settings,
+            client,
+            head_time,
+            node: None,
+            user: None,
+            peer_seal: None,
+            copied_bytes_max: INLINE_BYTES_MAX,
+            content_place: None,
+        }
+    }
 }
 
 impl Receiver<'_> {

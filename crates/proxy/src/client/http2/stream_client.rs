@@ -159,21 +159,18 @@ impl StreamClient {
 
     /// Judges a request, and answers it if that can be done at once.
     pub(super) fn take(&self, request: StreamRequest) -> TakeResult {
-        let left_in_store = Cell::new(None);
+        let content_place = Cell::new(None);
+        let client = self.facts(request.sequence);
         let receiver = Receiver {
-            worker: &self.worker,
-            settings: &request.settings,
-            client: self.facts(request.sequence),
-            head_time: request.head_time,
-            node: None,
-            user: None,
-            peer_seal: None,
             copied_bytes_max: match self.copied_bytes.get() < COPIED_BYTES_MAX {
                 true => INLINE_BYTES_MAX,
                 // as a larger one: it stays in the store, and is sent from there
                 false => 0,
             },
-            left_in_store: self.may_leave(&request.settings).then_some(&left_in_store),
+            content_place: self
+                .sends_from_store(&request.settings)
+                .then_some(&content_place),
+            ..Receiver::new(&self.worker, &request.settings, client, request.head_time)
         };
         let (mut out, mut served) = (Vec::new(), Vec::with_capacity(1));
         let input = Input {
@@ -187,7 +184,7 @@ impl StreamClient {
             InputResult::Answered { .. } | InputResult::Partial => TakeResult::Answered(Answered {
                 request,
                 out,
-                content: left_in_store.take(),
+                content: content_place.take(),
                 served,
             }),
         }
@@ -195,7 +192,7 @@ impl StreamClient {
 
     /// Whether a large response that is in memory needs no exchange: nodes of a cluster count those
     /// that they are sending, and of a connection with several clients one may have no resets left.
-    fn may_leave(&self, settings: &Settings) -> bool {
+    fn sends_from_store(&self, settings: &Settings) -> bool {
         let is_for_clients = self.listener.peers == ForPeers::No;
         is_for_clients && !self.has_several_clients && settings.cluster().is_none()
     }

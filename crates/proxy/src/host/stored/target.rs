@@ -7,7 +7,6 @@ use crate::config::Mode;
 use crate::exchange::state::RequestState;
 use crate::host::own_request::{end_to_end, whole_target};
 use crate::log::client::{ClientFacts, ForPeers, HttpVersions, ListenerFacts};
-use crate::send::heads::INLINE_BYTES_MAX;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -117,22 +116,13 @@ pub(super) fn receive<T>(
         address: None,
         closed: Arc::default(),
     });
-    let receiver = Receiver {
-        worker: &context.worker,
-        settings: &context.settings,
-        client: ClientFacts {
-            listener: &listener,
-            peer: SocketAddr::new(request.client, 0),
-            connection: 0,
-            sequence: 1,
-        },
-        head_time: HeadTime::Now,
-        node: None,
-        user: None,
-        peer_seal: None,
-        copied_bytes_max: INLINE_BYTES_MAX,
-        left_in_store: None,
+    let client = ClientFacts {
+        listener: &listener,
+        peer: SocketAddr::new(request.client, 0),
+        connection: 0,
+        sequence: 1,
     };
+    let receiver = Receiver::new(&context.worker, &context.settings, client, HeadTime::Now);
     let head = RequestHead {
         method: request.method,
         target: &target.url,

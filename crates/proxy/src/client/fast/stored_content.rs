@@ -37,7 +37,7 @@ pub(crate) struct ContentInStore {
 
 /// Whether `response` can be sent so. A recorder is told when its content was sent, which an exchange
 /// notes.
-pub(super) fn may_be_left(
+pub(super) fn may_be_sent(
     worker: &Worker,
     request: &ReceivedRequest<'_>,
     response: &StoredResponse,
@@ -120,7 +120,7 @@ impl AsRef<[u8]> for HeldBytes {
 }
 
 impl FurtherContent for ContentInStore {
-    fn behind(&self, at: u64) -> &[u8] {
+    fn bytes_at(&self, at: u64) -> &[u8] {
         let at = self.from + at;
         let bytes = match at < self.end {
             true => self.response.body.at(at),
@@ -130,7 +130,7 @@ impl FurtherContent for ContentInStore {
         &bytes[..bytes.len().min(left)]
     }
 
-    fn held(&self, at: u64, length: usize) -> Bytes {
+    fn share(&self, at: u64, length: usize) -> Bytes {
         let held = HeldBytes {
             response: Arc::clone(&self.response),
             at: self.from + at,
@@ -170,7 +170,7 @@ impl ContentInStore {
         }
     }
 
-    /// Counts it for its target, of which the head is read again: few responses are so large.
+    /// Counts it for its target, of which the head is read again: it was not kept parsed.
     fn count_heavy_hitter(
         &self,
         (worker, settings): (&Rc<Worker>, &Arc<Settings>),
@@ -178,17 +178,7 @@ impl ContentInStore {
         received: &[u8],
         served: &[ServedRequest],
     ) {
-        let receiver = Receiver {
-            worker,
-            settings,
-            client,
-            head_time: HeadTime::Now,
-            node: None,
-            user: None,
-            peer_seal: None,
-            copied_bytes_max: 0,
-            left_in_store: None,
-        };
+        let receiver = Receiver::new(worker, settings, client, HeadTime::Now);
         let mut lines = LineBuffer::new();
         let mut host = HostName::EMPTY;
         if let Ok(Progress::Complete { head, .. }) =
