@@ -1,5 +1,6 @@
 //! The connection of a client: TCP, in clear or under TLS.
 
+use crate::socket_read::read_once;
 use crate::tls::TlsStream;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
@@ -58,7 +59,7 @@ impl ClientSocket {
         match self {
             Self::Clear(socket) => loop {
                 ready!(socket.poll_read_ready(cx))?;
-                match socket.try_read(into) {
+                match read_once(socket, into) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                     read => return Poll::Ready(read),
                 }

@@ -2,6 +2,7 @@
 
 use super::hop_key::HopKey;
 use super::rules::ConnectionRules;
+use crate::socket_read::read_once;
 use crate::tls::TlsClient;
 use crate::tls::client::NextHopTls;
 use crate::tunnel::End;
@@ -101,7 +102,7 @@ impl NextHopSocket {
         };
         loop {
             ready!(socket.poll_read_ready(cx))?;
-            match socket.try_read(into) {
+            match read_once(socket, into) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 read => return Poll::Ready(read),
             }

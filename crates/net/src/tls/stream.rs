@@ -2,6 +2,7 @@
 
 use super::record_layer::{RecordLayer, Side};
 use super::scratch::{Fragments, READ_BYTES_MAX, Scratch, with_scratch};
+use crate::socket_read::read_once;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use rustls::server::UnbufferedServerConnection;
@@ -234,7 +235,7 @@ impl<S: Side> TlsStream<S> {
                 "a record longer than the protocol permits",
             ));
         }
-        let read = self.socket.try_read(&mut scratch.input[kept..to]);
+        let read = read_once(&self.socket, &mut scratch.input[kept..to]);
         let count = read.inspect_err(|error| {
             if error.kind() == io::ErrorKind::ConnectionReset {
                 // the kernel takes nothing more, and the peer would not read it
@@ -437,7 +438,7 @@ impl<S: Side> TlsStream<S> {
         let mut layer = self.layer.borrow_mut();
         let kept = layer.partial().len();
         let to = (kept + most - *read).min(scratch.input.len());
-        let count = match self.socket.try_read(&mut scratch.input[kept..to]) {
+        let count = match read_once(&self.socket, &mut scratch.input[kept..to]) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             Err(_) | Ok(0) => return Err(HandshakeStop::Disconnected),
             Ok(count) => count,

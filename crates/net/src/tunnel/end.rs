@@ -1,6 +1,7 @@
 //! One end of a tunnel: a socket, or a connection under TLS.
 
 use crate::client::ClientSocket;
+use crate::socket_read::read_once;
 use crate::tls::TlsStream;
 use crate::tls::client::NextHopTls;
 use rustix::net::{Shutdown, shutdown};
@@ -55,7 +56,7 @@ impl<'a> End<'a> {
 
     pub(crate) fn try_read(self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Clear(socket) => socket.try_read(into),
+            Self::Clear(socket) => read_once(socket, into),
             Self::Tls(stream) => stream.try_read(into),
             Self::NextHopTls(stream) => stream.try_read(into),
         }
