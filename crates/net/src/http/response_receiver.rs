@@ -105,6 +105,17 @@ impl<'a> ResponseReceiver<'a> {
         of_kind!(Kind of &mut self.kind, response => response.is_worth_reading(limits))
     }
 
+    /// How many bytes at least seem to be missing of a response of which a whole head was received, and that
+    /// has at most `most` bytes; `None` if that is not known. It is a guess: nothing is validated.
+    #[must_use]
+    pub fn missing_bytes(&self, most: usize) -> Option<usize> {
+        match &self.kind {
+            Kind::Http1(response) => response.missing_bytes(most),
+            // several frames that come together are taken together
+            _ => None,
+        }
+    }
+
     /// Lends what was received, to look for a head in it.
     pub fn take_received(&mut self) -> ReceivedBytes {
         of_kind!(Kind of &mut self.kind, response => response.take_received())

@@ -103,7 +103,11 @@ impl Connection {
     }
 
     pub(super) fn get(&self, path: &str, window: u64) -> DoubleStream {
-        self.request("GET", (self.origin, path), BodyLength::None, window)
+        self.get_from(self.origin, path, window)
+    }
+
+    pub(super) fn get_from(&self, origin: SocketAddr, path: &str, window: u64) -> DoubleStream {
+        self.request("GET", (origin, path), BodyLength::None, window)
     }
 
     /// A next hop that is a test double, and a GET of a client from it.

@@ -9,7 +9,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::task::{Context, Poll, ready};
 use tokio::net::TcpStream;
-use weir_wire::{Arrival, BodyEvent, BodyLength, BodyReader, HeadLimits};
+use weir_wire::{Arrival, BodyEvent, BodyLength, BodyReader, HeadLimits, missing_content};
 
 /// Room for a usual head with the begin of its content, bytes.
 const RECEIVED_BYTES: usize = 2048;
@@ -176,6 +176,13 @@ impl<'a> Http1Reception<'a> {
         self.state.limits = *limits;
         let Reception { bytes, arrival, .. } = self.state;
         !bytes.is_empty() && arrival.is_worth_reading(bytes, limits)
+    }
+
+    pub(crate) fn missing_bytes(&self, most: usize) -> Option<usize> {
+        let bytes = &self.state.bytes;
+        let missing = usize::try_from(missing_content(bytes)?).ok()?;
+        let is_little = bytes.len().saturating_add(missing) <= most;
+        is_little.then_some(missing)
     }
 
     pub(crate) fn take_received(&mut self) -> ReceivedBytes {

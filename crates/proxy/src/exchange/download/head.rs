@@ -9,15 +9,22 @@ use crate::modules::content_source::FedContent;
 use crate::request::answer::AnswerReason;
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
+use tokio::task::yield_now;
 use weir_net::next_hops::SpentLink;
 use weir_policy::fetch::AbortPolicy;
-use weir_semantics::ProxyError;
+use weir_semantics::{Method, ProxyError};
 use weir_wire::{BodyLength, HeadError, LineBuffer};
 
 /// Bytes that are read at once for a client of HTTP/2 until the head is there: content that comes
 /// with it is held for as long as the client does not take it, for each of its streams. It is
 /// enough for most heads.
 const SHARED_READ_MAX: usize = 4 * 1024;
+
+/// A response of so many bytes, with its head, is waited for while its rest comes, bytes.
+const GATHERED_BYTES_MAX: usize = 16 * 1024;
+
+/// How often that is looked for.
+const LOOKS_MAX: u32 = 2;
 
 /// The result of one read.
 enum ReadResult {
@@ -59,7 +66,7 @@ impl Download<'_, '_> {
                 }
             }
             match poll_fn(|cx| self.poll_read(cx)).await {
-                ReadResult::Bytes => {}
+                ReadResult::Bytes => self.gather().await,
                 ReadResult::ContentSent => {
                     if self.parties.exchange.is_hooked() {
                         self.parties.exchange.run_hooks().await;
@@ -72,6 +79,50 @@ impl Download<'_, '_> {
                 ReadResult::NotAwaited => return Ok(Step::Final(ResponseOutcome::ClientLeft)),
                 ReadResult::End | ReadResult::Failed => return Err(self.ended()),
             }
+        }
+    }
+
+    /// Takes what comes of a small response while the worker does what else it has to do: many next
+    /// hops send content right behind its head. Then it is stored and sent at once, where it would
+    /// need a fetch of its own, and two calls of the kernel to be sent.
+    async fn gather(&mut self) {
+        let exchange = &self.parties.exchange;
+        let is_fit = self.parties.sending.get() == Sending::Done
+            && exchange.request.method != Method::Head
+            && exchange.modules.is_none();
+        if !is_fit {
+            return;
+        }
+        let most = match exchange.client.is_http2() {
+            true => SHARED_READ_MAX,
+            false => GATHERED_BYTES_MAX,
+        };
+        for _ in 0..LOOKS_MAX {
+            let missing = self.parties.from_hop.missing_bytes(most);
+            if missing.is_none_or(|missing| missing == 0) {
+                return;
+            }
+            yield_now().await;
+            if !poll_fn(|cx| Poll::Ready(self.receives_more(cx, most))).await {
+                return;
+            }
+        }
+    }
+
+    /// Receives once, if something is there. What ends the connection shows again at the next read.
+    fn receives_more(&mut self, cx: &mut Context<'_>, most: usize) -> bool {
+        let mut scratch = self.parties.worker.scratch();
+        let most = most.min(scratch.len());
+        let received = self
+            .parties
+            .from_hop
+            .poll_receive_head(cx, &mut scratch[..most]);
+        match received {
+            Poll::Ready(Ok(count)) if count > 0 => {
+                self.parties.exchange.log.received(count as u64);
+                true
+            }
+            Poll::Ready(_) | Poll::Pending => false,
         }
     }
 
