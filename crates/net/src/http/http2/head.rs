@@ -97,12 +97,18 @@ pub(super) fn request_head(
         write::field(&mut out, "Host", authority);
     }
     let (mut has_cookies, mut has_length) = (false, false);
-    let mut checked = None;
+    let mut plain: Option<(&HeaderName, &str)> = None;
     for (name, value) in fields {
-        let text = name.as_str();
+        if has_outer_space(value) {
+            return Err(Malformed::Field);
+        }
         // the lines of a name come one after the other
-        let is_checked = checked.replace(name).is_some_and(|it| ptr::eq(it, name));
-        if !is_checked && !is_name(text) || has_outer_space(value) {
+        if let Some((_, text)) = plain.filter(|(last, _)| ptr::eq(*last, name)) {
+            write::field(&mut out, text, value.as_bytes());
+            continue;
+        }
+        let text = name.as_str();
+        if !is_name(text) {
             return Err(Malformed::Field);
         }
         match name {
@@ -118,8 +124,12 @@ pub(super) fn request_head(
                 write_cookies(fields.get_all(COOKIE).iter(), &mut out);
             }
             &CONTENT_LENGTH if has_length => {}
+            &CONTENT_LENGTH => {
+                has_length = true;
+                write::field(&mut out, text, value.as_bytes());
+            }
             name => {
-                has_length |= name == CONTENT_LENGTH;
+                plain = Some((name, text));
                 write::field(&mut out, text, value.as_bytes());
             }
         }
