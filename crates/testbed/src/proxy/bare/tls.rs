@@ -41,14 +41,18 @@ const GATHERED_BYTES_MAX: usize = 64 * 1024;
 /// Content of an answer, at most, bytes.
 const CONTENT_BYTES_MAX: usize = 1 << 20;
 
-/// Fields of an answer: as many as a plain hit has, beside its length.
-const FIELDS: [(&str, &str); 6] = [
-    ("content-type", "application/octet-stream"),
+/// Fields of an answer: those of a hit of the origin's responses, beside its length.
+const FIELDS: [(&str, &str); 10] = [
     ("date", "Thu, 01 Jan 2026 00:00:00 GMT"),
-    ("cache-control", "max-age=3600"),
+    ("content-type", "application/octet-stream"),
+    ("accept-ranges", "bytes"),
+    ("last-modified", "Sun, 13 Sep 2020 12:26:40 GMT"),
+    ("etag", "\"169634dae8127e5c\""),
+    ("cache-control", "public, max-age=3600"),
+    ("weir-bench", "- 0"),
+    ("via", "1.1 bare (dfee85c8)"),
     ("age", "1"),
-    ("via", "1.1 bare"),
-    ("cache-status", "bare; hit"),
+    ("cache-status", "bare;hit;ttl=3599"),
 ];
 
 /// Options of the process that is such a server.
