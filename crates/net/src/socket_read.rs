@@ -9,7 +9,8 @@ use tokio::net::TcpStream;
 ///
 /// A read that does not fill `into` has emptied the socket. The reactor is told so: who waits for
 /// more is woken when that comes, and makes no call of the kernel that finds nothing. So does
-/// tokio where it reads by a mutable reference.
+/// tokio where it reads by a mutable reference. (Behind urgent data, which nothing here sends, more
+/// may be there: it is read when a further segment comes.)
 ///
 /// # Errors
 ///

@@ -215,17 +215,17 @@ impl ReadEnd<'_> {
         }
     }
 
-    /// Whether something was received that is not read: it was counted then.
-    pub(crate) fn has_received(&self) -> bool {
+    /// Whether a read needs no call of the kernel: what was received was counted then.
+    pub(crate) fn is_readable(&self) -> bool {
         match self {
             Self::Clear(_) => false,
-            Self::Tls(stream) => stream.has_content(),
+            Self::Tls(stream) => stream.is_readable(),
         }
     }
 
     pub(crate) fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Clear(half) => half.try_read(into),
+            Self::Clear(half) => read_once(half.as_ref(), into),
             Self::Tls(stream) => stream.try_read(into),
         }
     }

@@ -163,6 +163,13 @@ impl<S: Side> TlsStream<S> {
         self.layer.borrow().has_content()
     }
 
+    /// Whether a read needs no call of the kernel: content was received that is not read, or its
+    /// end, or what is not as the protocol has it. The reactor does not say so again.
+    pub fn is_readable(&self) -> bool {
+        let layer = self.layer.borrow();
+        layer.has_content() || layer.is_ended() || layer.failure().is_some()
+    }
+
     /// Whether content was encrypted that the writer does not know to be written: it cannot be
     /// taken back.
     pub fn has_unsent(&self) -> bool {
@@ -177,7 +184,7 @@ impl<S: Side> TlsStream<S> {
     /// The connection is broken, or what the peer has sent is not as the protocol has it.
     pub fn poll_read(&self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
         if let Some(read) = self.read_kept(into) {
-            return Poll::Ready(Ok(read));
+            return Poll::Ready(read);
         }
         loop {
             ready!(self.socket.poll_read_ready(cx))?;
@@ -195,7 +202,7 @@ impl<S: Side> TlsStream<S> {
     /// As [`Self::poll_read`]; `WouldBlock` if there is none.
     pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         if let Some(read) = self.read_kept(into) {
-            return Ok(read);
+            return read;
         }
         let most = into.len().min(READ_BYTES_MAX);
         match with_scratch(|scratch| self.receive(scratch, most, into))? {
@@ -206,17 +213,20 @@ impl<S: Side> TlsStream<S> {
         }
     }
 
-    /// Content that was received before, or its end; `None` if more is to be received.
-    fn read_kept(&self, into: &mut [u8]) -> Option<usize> {
+    /// Content that was received before, or its end, or a fault; `None` if more is to be received.
+    fn read_kept(&self, into: &mut [u8]) -> Option<io::Result<usize>> {
         let mut layer = self.layer.borrow_mut();
         if layer.has_content() {
             let waiting = layer.content().waiting();
             let length = waiting.len().min(into.len());
             into[..length].copy_from_slice(&waiting[..length]);
             layer.content().advance(length);
-            return Some(length);
+            return Some(Ok(length));
         }
-        (layer.is_ended() || into.is_empty()).then_some(0)
+        if let Some(failure) = layer.failure() {
+            return Some(Err(io::Error::other(failure.clone())));
+        }
+        (layer.is_ended() || into.is_empty()).then_some(Ok(0))
     }
 
     /// Reads records once, at most `most` bytes of them; how many bytes of content came to `into`;

@@ -204,6 +204,37 @@ async fn content_passes_whole_both_ways_through_short_buffers() {
 }
 
 #[tokio::test]
+async fn end_that_came_with_the_last_content_is_read_though_the_connection_stays_open() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (server, config) = sides(&folder);
+    let (ours, client) = connection(move |socket| {
+        let mut stream = spoken(&config, socket);
+        stream.flush().expect("a handshake");
+        let written = stream.conn.writer().write(b"last").expect("room");
+        assert_eq!(written, 4);
+        stream.conn.send_close_notify();
+        // both records together
+        stream.flush().expect("the server reads");
+        stream
+    })
+    .await;
+    let stream = accepted(&server, ours).await;
+    let client = client.join().expect("no panic");
+    let mut received = [0; 64];
+    loop {
+        match stream.try_read(&mut received) {
+            Ok(read) => break assert_eq!(&received[..read], b"last"),
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock),
+        }
+        stream.tcp().readable().await.expect("a connection");
+    }
+    assert!(!stream.has_content());
+    assert!(stream.is_readable());
+    assert_eq!(stream.try_read(&mut received).expect("the end"), 0);
+    drop(client);
+}
+
+#[tokio::test]
 async fn connection_that_waits_owns_no_buffer() {
     let folder = tempfile::tempdir().expect("a folder");
     let (server, config) = sides(&folder);

@@ -33,18 +33,18 @@ impl<'a> End<'a> {
         }
     }
 
-    /// Whether something was received that is not read yet.
-    pub(crate) fn has_content(self) -> bool {
+    /// Whether a read needs no call of the kernel.
+    pub(crate) fn is_readable(self) -> bool {
         match self {
             Self::Clear(_) => false,
-            Self::Tls(stream) => stream.has_content(),
-            Self::NextHopTls(stream) => stream.has_content(),
+            Self::Tls(stream) => stream.is_readable(),
+            Self::NextHopTls(stream) => stream.is_readable(),
         }
     }
 
     /// Ready when there may be something to read.
     pub(super) async fn readable(self) -> io::Result<()> {
-        match self.has_content() {
+        match self.is_readable() {
             true => Ok(()),
             false => self.tcp().readable().await,
         }

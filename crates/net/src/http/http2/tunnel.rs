@@ -140,7 +140,7 @@ impl Inbound<'_> {
                     let fault = (Side::Client, io::ErrorKind::ConnectionReset);
                     return Poll::Ready(Err(fault));
                 }
-                if self.socket.has_content() {
+                if self.socket.is_readable() {
                     return Poll::Ready(Ok(()));
                 }
                 let ready = self.socket.tcp().poll_read_ready(cx);

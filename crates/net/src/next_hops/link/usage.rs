@@ -131,7 +131,7 @@ impl LinkReads<'_> {
         end: &ReadEnd<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        if end.has_received() {
+        if end.is_readable() {
             return Poll::Ready(end.try_read(buffer));
         }
         loop {
