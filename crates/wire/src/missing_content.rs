@@ -1,19 +1,26 @@
 //! A guess at what is still to come of a message.
 
+/// Where the status is in the head of a response.
+const STATUS_AT: usize = b"HTTP/1.1 ".len();
+
 const CONTENT_LENGTH: &[u8] = b"content-length:";
 const TRANSFER_ENCODING: &[u8] = b"transfer-encoding:";
 
 /// What chunked content ends with, if it has no trailer section (RFC 9112 §7.1).
 const LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
 
-/// How many bytes at least are missing of the message that `received` begins with, as the first
-/// line of its head has it that frames content; `None` if the head is not whole or has no such
-/// line, or if there are more bytes than that.
+/// How many bytes at least are missing of the response that `received` begins with. What counts is
+/// the first line of its head that says how content is framed. `None` if the head is not whole, is
+/// an interim one or has no such line, or if more bytes were received than that.
 ///
-/// Nothing is validated: it is for guesses about what comes next, and takes much less than to parse
-/// the head does. The search costs time in proportion to the bytes of the head.
+/// Nothing is validated: it is for guesses about what comes next, and much cheaper than parsing.
+/// It takes time in proportion to the bytes of the head.
 #[must_use]
 pub fn missing_content(received: &[u8]) -> Option<u64> {
+    // HTTP/1.x 1xx
+    if received.get(STATUS_AT) == Some(&b'1') {
+        return None;
+    }
     let mut rest = received;
     let mut framing = None;
     loop {
@@ -85,5 +92,7 @@ mod tests {
             assert_eq!(missing, expected, "{fields_and_content:?}");
         }
         assert_eq!(missing_content(b""), None);
+        let interim = b"HTTP/1.1 103 Early Hints\r\nTransfer-Encoding: chunked\r\n\r\n";
+        assert_eq!(missing_content(interim), None);
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Reception {
     reader: Option<BodyReader>,
     /// The content was not read to its end, or the connection has ended.
     is_cut: bool,
+    /// Why a read has failed. Linux reports a reset once, and the next read would see a clean end.
+    failed: Option<io::ErrorKind>,
     flow: Option<NextHopFlow>,
 }
 
@@ -42,6 +44,7 @@ impl Reception {
             limits: HeadLimits::default(),
             reader: None,
             is_cut: false,
+            failed: None,
             flow: None,
         }
     }
@@ -139,10 +142,17 @@ impl<'a> Http1Reception<'a> {
 
     /// Reads once; how many bytes.
     fn poll_read(&mut self, cx: &mut Context<'_>, scratch: &mut [u8]) -> Poll<io::Result<usize>> {
-        if let Some(link) = &mut self.link {
-            return link.poll_read(cx, &self.end, scratch);
+        if let Some(kind) = self.state.failed {
+            return Poll::Ready(Err(kind.into()));
         }
-        self.end.poll_read(cx, scratch)
+        let read = match &mut self.link {
+            Some(link) => link.poll_read(cx, &self.end, scratch),
+            None => self.end.poll_read(cx, scratch),
+        };
+        if let Poll::Ready(Err(error)) = &read {
+            self.state.failed = Some(error.kind());
+        }
+        read
     }
 
     pub(crate) fn link_spent(&self) -> Option<SpentLink> {
@@ -180,9 +190,9 @@ impl<'a> Http1Reception<'a> {
 
     pub(crate) fn missing_bytes(&self, most: usize) -> Option<usize> {
         let bytes = &self.state.bytes;
+        let room = most.checked_sub(bytes.len())?;
         let missing = usize::try_from(missing_content(bytes)?).ok()?;
-        let is_little = bytes.len().saturating_add(missing) <= most;
-        is_little.then_some(missing)
+        (missing <= room).then_some(missing)
     }
 
     pub(crate) fn take_received(&mut self) -> ReceivedBytes {
@@ -303,14 +313,60 @@ mod tests {
     use weir_semantics::Method;
     use weir_wire::LineBuffer;
 
-    /// Receives a response without a length, sends until that fails if it `writes`, and says how
-    /// the content ends once the next hop has reset the connection, or closed it.
-    async fn end_of_content(resets: bool, writes: bool) -> Result<ContentEnd, ContentCut> {
+    /// A connection to a next hop, and its other end.
+    async fn connected() -> (NextHopSocket, std::net::TcpStream) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (ours, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
-        let mut ours = NextHopSocket::Clear(ours.unwrap());
-        let mut next_hop = accepted.unwrap().0.into_std().unwrap();
+        let next_hop = accepted.unwrap().0.into_std().unwrap();
+        (NextHopSocket::Clear(ours.unwrap()), next_hop)
+    }
+
+    fn reset(next_hop: &std::net::TcpStream) {
+        let socket = SockRef::from(next_hop);
+        socket.set_linger(Some(Duration::ZERO)).unwrap();
+    }
+
+    #[tokio::test]
+    async fn reset_is_reported_by_each_read_behind_it() {
+        let (mut ours, next_hop) = connected().await;
+        let mut reception = Reception::new();
+        let write_failed = Cell::new(false);
+        let (read, _) = ours.split();
+        let mut response = Http1Reception::new(read, &mut reception, &write_failed, None);
+        reset(&next_hop);
+        drop(next_hop);
+        let mut scratch = [0; 64];
+        for _ in 0..2 {
+            let read = poll_fn(|cx| response.poll_receive_head(cx, &mut scratch)).await;
+            assert_eq!(read.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+        }
+    }
+
+    #[tokio::test]
+    async fn bytes_are_missing_of_responses_up_to_the_bound_alone() {
+        let (mut ours, mut next_hop) = connected().await;
+        let mut reception = Reception::new();
+        let write_failed = Cell::new(false);
+        let (read, _) = ours.split();
+        let mut response = Http1Reception::new(read, &mut reception, &write_failed, None);
+        assert_eq!(response.missing_bytes(1000), None);
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst";
+        next_hop.write_all(head).unwrap();
+        let mut scratch = [0; 64];
+        while response.buffered_bytes() < head.len() {
+            let read = poll_fn(|cx| response.poll_receive_head(cx, &mut scratch));
+            read.await.unwrap();
+        }
+        assert_eq!(response.missing_bytes(head.len() + 5), Some(5));
+        assert_eq!(response.missing_bytes(head.len() + 4), None);
+        assert_eq!(response.missing_bytes(head.len() - 1), None);
+    }
+
+    /// Receives a response without a length, sends until that fails if it `writes`, and says how
+    /// the content ends once the next hop has reset the connection, or closed it.
+    async fn end_of_content(resets: bool, writes: bool) -> Result<ContentEnd, ContentCut> {
+        let (mut ours, mut next_hop) = connected().await;
         next_hop.write_all(b"HTTP/1.1 200 OK\r\n\r\npart").unwrap();
         let (mut reception, mut writer) = (Reception::new(), MessageWriter::new());
         let write_failed = Cell::new(false);
@@ -331,9 +387,7 @@ mod tests {
         response.return_received(received, Some(accepted));
         response.take_buffered(|_| ControlFlow::Continue(()));
         if resets {
-            SockRef::from(&next_hop)
-                .set_linger(Some(Duration::ZERO))
-                .unwrap();
+            reset(&next_hop);
         }
         drop(next_hop);
         let length = BodyLength::Exact(u64::MAX);

@@ -35,8 +35,8 @@ pub(crate) struct ContentInStore {
     key: Digest,
 }
 
-/// Whether `response` can be sent so. A recorder is told when its content was sent, which an exchange
-/// notes.
+/// Whether `response` can be sent so. A recorder is told when its content was sent, which an
+/// exchange notes.
 pub(super) fn may_be_sent(
     worker: &Worker,
     request: &ReceivedRequest<'_>,

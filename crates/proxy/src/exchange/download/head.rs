@@ -20,11 +20,11 @@ use weir_wire::{BodyLength, HeadError, LineBuffer};
 /// enough for most heads.
 const SHARED_READ_MAX: usize = 4 * 1024;
 
-/// A response of so many bytes, with its head, is waited for while its rest comes, bytes.
+/// The rest of a response is waited for if it has no more bytes than this, with its head.
 const GATHERED_BYTES_MAX: usize = 16 * 1024;
 
-/// How often that is looked for.
-const LOOKS_MAX: u32 = 2;
+/// Passes of the worker in which that is waited for.
+const PASSES_MAX: u32 = 2;
 
 /// The result of one read.
 enum ReadResult {
@@ -55,6 +55,7 @@ impl Download<'_, '_> {
         }
         loop {
             if self.parties.from_hop.is_worth_reading(&heads) {
+                self.wait_for_rest().await;
                 if self.parties.exchange.modules.is_some()
                     && self.former.is_none()
                     && let Err(outcome) = Box::pin(self.pass_modules()).await
@@ -66,7 +67,7 @@ impl Download<'_, '_> {
                 }
             }
             match poll_fn(|cx| self.poll_read(cx)).await {
-                ReadResult::Bytes => self.gather().await,
+                ReadResult::Bytes => {}
                 ReadResult::ContentSent => {
                     if self.parties.exchange.is_hooked() {
                         self.parties.exchange.run_hooks().await;
@@ -85,7 +86,7 @@ impl Download<'_, '_> {
     /// Takes what comes of a small response while the worker does what else it has to do: many next
     /// hops send content right behind its head. Then it is stored and sent at once, where it would
     /// need a fetch of its own, and two calls of the kernel to be sent.
-    async fn gather(&mut self) {
+    async fn wait_for_rest(&mut self) {
         let exchange = &self.parties.exchange;
         let is_fit = self.parties.sending.get() == Sending::Done
             && exchange.request.method != Method::Head
@@ -97,27 +98,26 @@ impl Download<'_, '_> {
             true => SHARED_READ_MAX,
             false => GATHERED_BYTES_MAX,
         };
-        for _ in 0..LOOKS_MAX {
+        for _ in 0..PASSES_MAX {
             let missing = self.parties.from_hop.missing_bytes(most);
             if missing.is_none_or(|missing| missing == 0) {
                 return;
             }
             yield_now().await;
-            if !poll_fn(|cx| Poll::Ready(self.receives_more(cx, most))).await {
+            if !poll_fn(|cx| Poll::Ready(self.receive_rest(cx, most))).await {
                 return;
             }
         }
     }
 
-    /// Receives once, if something is there. What ends the connection shows again at the next read.
-    fn receives_more(&mut self, cx: &mut Context<'_>, most: usize) -> bool {
+    /// Receives once, so that there are `most` bytes at most; whether something was there. An end
+    /// or a fault of the connection shows again at the next read.
+    fn receive_rest(&mut self, cx: &mut Context<'_>, most: usize) -> bool {
         let mut scratch = self.parties.worker.scratch();
-        let most = most.min(scratch.len());
-        let received = self
-            .parties
-            .from_hop
-            .poll_receive_head(cx, &mut scratch[..most]);
-        match received {
+        let from_hop = &mut self.parties.from_hop;
+        let room = most.saturating_sub(from_hop.buffered_bytes());
+        let room = room.min(scratch.len());
+        match from_hop.poll_receive_head(cx, &mut scratch[..room]) {
             Poll::Ready(Ok(count)) if count > 0 => {
                 self.parties.exchange.log.received(count as u64);
                 true
