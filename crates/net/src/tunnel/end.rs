@@ -1,7 +1,6 @@
 //! One end of a tunnel: a socket, or a connection under TLS.
 
 use crate::client::ClientSocket;
-use crate::socket_read::read_once;
 use crate::tls::TlsStream;
 use crate::tls::client::NextHopTls;
 use rustix::net::{Shutdown, shutdown};
@@ -56,7 +55,7 @@ impl<'a> End<'a> {
 
     pub(crate) fn try_read(self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Clear(socket) => read_once(socket, into),
+            Self::Clear(socket) => socket.try_read(into),
             Self::Tls(stream) => stream.try_read(into),
             Self::NextHopTls(stream) => stream.try_read(into),
         }
