@@ -41,7 +41,6 @@ pub mod http;
 mod local_address;
 pub mod next_hops;
 pub mod resolver;
-mod socket_read;
 mod thread;
 pub mod tls;
 pub mod tunnel;

@@ -1,6 +1,6 @@
 //! The connection of a client: TCP, in clear or under TLS.
 
-use crate::socket_read::read_once;
+use crate::flow::read_once;
 use crate::tls::TlsStream;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, Shutdown, send, shutdown};

@@ -2,7 +2,7 @@
 
 use super::hop_key::HopKey;
 use super::rules::ConnectionRules;
-use crate::socket_read::read_once;
+use crate::flow::read_once;
 use crate::tls::TlsClient;
 use crate::tls::client::NextHopTls;
 use crate::tunnel::End;

@@ -2,7 +2,7 @@
 
 use super::record_layer::{RecordLayer, Side};
 use super::scratch::{Fragments, READ_BYTES_MAX, Scratch, with_scratch};
-use crate::socket_read::read_once;
+use crate::flow::read_once;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use rustls::server::UnbufferedServerConnection;

@@ -6,8 +6,6 @@ pub(crate) mod descriptors;
 pub(crate) mod disk_tier;
 #[cfg(test)]
 mod fast_path_tests;
-#[cfg(test)]
-mod gathered_tests;
 mod history_place;
 pub(crate) mod machine;
 #[cfg(test)]

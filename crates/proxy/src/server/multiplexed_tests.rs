@@ -3,6 +3,8 @@
 //! The connection is a test double (see `weir_net::http`), whose windows and resets are the tests'.
 //! Everything behind the request head is what serves HTTP/1.1.
 
+mod rest_of_response;
+
 use crate::client::fast::{self, HeadTime, Input, InputResult, Receiver};
 use crate::config::{AdminAddress, Config, LogTarget, Mode};
 use crate::exchange::run;

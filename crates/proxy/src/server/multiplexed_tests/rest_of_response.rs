@@ -1,6 +1,6 @@
 //! Small responses of which the head and some content come first.
 
-use super::multiplexed_tests::{Connection, WIDE, check};
+use super::{Connection, WIDE, check};
 use std::future::poll_fn;
 use std::net::Ipv4Addr;
 use std::pin::pin;
