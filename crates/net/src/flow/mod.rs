@@ -3,7 +3,7 @@
 //! A read-ahead limit must bound the kernel's buffers: they hold megabytes where the proxy holds a
 //! few kilobytes. `docs/read-ahead.md` says which options bound them and why.
 //! `weir_policy::fetch::Pace` decides the bounds; this module sets them, and calls the kernel only
-//! when they change. Reads tell the reactor what they learn of the socket ([`read_once`]).
+//! when they change. Reads tell the reactor what they learn of the socket (`read_once`).
 
 mod client_flow;
 mod first_window;
