@@ -66,7 +66,7 @@ pub fn after_connect(socket: &impl AsFd) -> io::Result<()> {
 impl NextHopFlow {
     /// The options of a connection as the kernel has them now; `base` is the window at rest, bytes.
     /// With 0 the kernel decides on windows: one that is set nevertheless, as by what a quota has
-    /// left, closes to [`WINDOW_AT_REST`].
+    /// left, closes to 64 KiB.
     pub fn of(socket: &impl AsFd, base: u32) -> Self {
         Self::known(socket, base, &tcp_info(socket).unwrap_or_default())
     }
