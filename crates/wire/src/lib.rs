@@ -37,7 +37,6 @@ mod head_fault;
 mod lenient_framing;
 mod lenient_head;
 mod line_buffer;
-mod missing_content;
 mod octet;
 mod trailers;
 pub mod write;
@@ -53,4 +52,3 @@ pub use head::{
 pub use head_error::HeadError;
 pub use lenient_head::{Repairs, parse_response_leniently};
 pub use line_buffer::{FIELDS_CAPACITY, LineBuffer, REQUEST_FIELDS_CAPACITY};
-pub use missing_content::missing_content;

@@ -137,6 +137,21 @@ impl ReceivedHead<'_, '_> {
         self.consumed
     }
 
+    /// Whether some of its content is missing, and it has no more than `most` bytes with all of it,
+    /// as far as is known. The head is a final one.
+    #[must_use]
+    pub fn lacks_rest(&self, most: usize) -> bool {
+        let received = self.consumed + self.buffered.len();
+        let least = match self.length {
+            Ok(BodyLength::Exact(length)) => usize::try_from(length)
+                .unwrap_or(usize::MAX)
+                .saturating_add(self.consumed),
+            Ok(BodyLength::Chunked) => received + 1,
+            Ok(BodyLength::None | BodyLength::UntilClose) | Err(_) => return false,
+        };
+        self.head.status >= 200 && least <= most && !self.buffered.is_whole()
+    }
+
     /// What is to be remembered of it when another head takes its place.
     #[must_use]
     pub const fn former(&self) -> FormerHead {
@@ -236,5 +251,45 @@ impl BufferedContent<'_> {
             }
         }
         (content_bytes, false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the rest is missing of a response to GET of which this was received, as far as one
+    /// of `beyond` bytes more is waited for.
+    fn lacks_rest(received: &str, beyond: usize) -> bool {
+        let received = ReceivedBytes(received.into());
+        let mut lines = LineBuffer::new();
+        let limits = HeadLimits::default();
+        let head = received.head(Method::Get, &limits, &mut lines);
+        let head = head.expect("a good head").expect("a whole one");
+        head.lacks_rest(received.0.len() + beyond)
+    }
+
+    #[test]
+    fn rest_is_missing_of_a_final_response_within_the_bound() {
+        let sized = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst";
+        assert!(lacks_rest(sized, 5));
+        assert!(!lacks_rest(sized, 4));
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n";
+        assert!(lacks_rest(chunked, 1));
+        assert!(!lacks_rest(chunked, 0));
+    }
+
+    #[test]
+    fn nothing_is_missing_of_what_is_whole_or_ends_otherwise() {
+        for received in [
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole",
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole and more",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n\r\nuntil it closes",
+            "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
+            "HTTP/1.1 103 Early Hints\r\n\r\n",
+        ] {
+            assert!(!lacks_rest(received, 1000), "{received}");
+        }
     }
 }

@@ -105,15 +105,10 @@ impl<'a> ResponseReceiver<'a> {
         of_kind!(Kind of &mut self.kind, response => response.is_worth_reading(limits))
     }
 
-    /// How many bytes at least seem to be missing of a response of which a whole head was received;
-    /// `None` if that is not known, or if it would have more than `most` bytes with them. It is a
-    /// guess: nothing is validated. By HTTP/2, frames that come together are taken together.
+    /// Whether it comes by HTTP/1.1.
     #[must_use]
-    pub fn missing_bytes(&self, most: usize) -> Option<usize> {
-        match &self.kind {
-            Kind::Http1(response) => response.missing_bytes(most),
-            _ => None,
-        }
+    pub const fn is_http1(&self) -> bool {
+        matches!(self.kind, Kind::Http1(_))
     }
 
     /// Lends what was received, to look for a head in it.

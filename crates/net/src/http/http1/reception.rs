@@ -9,7 +9,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::task::{Context, Poll, ready};
 use tokio::net::TcpStream;
-use weir_wire::{Arrival, BodyEvent, BodyLength, BodyReader, HeadLimits, missing_content};
+use weir_wire::{Arrival, BodyEvent, BodyLength, BodyReader, HeadLimits};
 
 /// Room for a usual head with the begin of its content, bytes.
 const RECEIVED_BYTES: usize = 2048;
@@ -188,13 +188,6 @@ impl<'a> Http1Reception<'a> {
         !bytes.is_empty() && arrival.is_worth_reading(bytes, limits)
     }
 
-    pub(crate) fn missing_bytes(&self, most: usize) -> Option<usize> {
-        let bytes = &self.state.bytes;
-        let room = most.checked_sub(bytes.len())?;
-        let missing = usize::try_from(missing_content(bytes)?).ok()?;
-        (missing <= room).then_some(missing)
-    }
-
     pub(crate) fn take_received(&mut self) -> ReceivedBytes {
         ReceivedBytes(self.state.take_bytes())
     }
@@ -341,26 +334,6 @@ mod tests {
             let read = poll_fn(|cx| response.poll_receive_head(cx, &mut scratch)).await;
             assert_eq!(read.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
         }
-    }
-
-    #[tokio::test]
-    async fn bytes_are_missing_of_responses_up_to_the_bound_alone() {
-        let (mut ours, mut next_hop) = connected().await;
-        let mut reception = Reception::new();
-        let write_failed = Cell::new(false);
-        let (read, _) = ours.split();
-        let mut response = Http1Reception::new(read, &mut reception, &write_failed, None);
-        assert_eq!(response.missing_bytes(1000), None);
-        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst";
-        next_hop.write_all(head).unwrap();
-        let mut scratch = [0; 64];
-        while response.buffered_bytes() < head.len() {
-            let read = poll_fn(|cx| response.poll_receive_head(cx, &mut scratch));
-            read.await.unwrap();
-        }
-        assert_eq!(response.missing_bytes(head.len() + 5), Some(5));
-        assert_eq!(response.missing_bytes(head.len() + 4), None);
-        assert_eq!(response.missing_bytes(head.len() - 1), None);
     }
 
     /// Receives a response without a length, sends until that fails if it `writes`, and says how

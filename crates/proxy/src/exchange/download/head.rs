@@ -8,11 +8,11 @@ use crate::exchange::upload::progress::Sending;
 use crate::modules::content_source::FedContent;
 use crate::request::answer::AnswerReason;
 use std::future::poll_fn;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use tokio::task::yield_now;
 use weir_net::next_hops::SpentLink;
 use weir_policy::fetch::AbortPolicy;
-use weir_semantics::{Method, ProxyError};
+use weir_semantics::ProxyError;
 use weir_wire::{BodyLength, HeadError, LineBuffer};
 
 /// Bytes that are read at once for a client of HTTP/2 until the head is there: content that comes
@@ -40,6 +40,15 @@ enum ReadResult {
     NotAwaited,
 }
 
+/// What became of a look at what was received.
+enum Tried {
+    Step(Step),
+    /// The head is not whole.
+    HeadMissing,
+    /// The head is whole, and some content is missing.
+    RestMissing,
+}
+
 impl Download<'_, '_> {
     /// Reads until a whole head is there, and decides on it.
     pub(super) async fn next_head(&mut self) -> Result<Step, HopFailure> {
@@ -55,15 +64,29 @@ impl Download<'_, '_> {
         }
         loop {
             if self.parties.from_hop.is_worth_reading(&heads) {
-                self.wait_for_rest().await;
                 if self.parties.exchange.modules.is_some()
                     && self.former.is_none()
                     && let Err(outcome) = Box::pin(self.pass_modules()).await
                 {
                     return Ok(Step::Final(outcome));
                 }
-                if let Some(step) = self.try_step().map_err(HopFailure::Broken)? {
-                    return Ok(step);
+                let mut passes_left = PASSES_MAX;
+                loop {
+                    let most = match passes_left {
+                        0 => 0,
+                        _ => self.rest_bytes_max(),
+                    };
+                    match self.try_step(most).map_err(HopFailure::Broken)? {
+                        Tried::Step(step) => return Ok(step),
+                        Tried::HeadMissing => break,
+                        Tried::RestMissing => {}
+                    }
+                    // behind the match: its value is not to be held meanwhile
+                    yield_now().await;
+                    passes_left = match self.receive_rest() {
+                        true => passes_left - 1,
+                        false => 0,
+                    };
                 }
             }
             match poll_fn(|cx| self.poll_read(cx)).await {
@@ -83,41 +106,39 @@ impl Download<'_, '_> {
         }
     }
 
-    /// Takes what comes of a small response while the worker does what else it has to do: many next
-    /// hops send content right behind its head. Then it is stored and sent at once, where it would
-    /// need a fetch of its own, and two calls of the kernel to be sent.
-    async fn wait_for_rest(&mut self) {
-        let exchange = &self.parties.exchange;
-        let is_fit = self.parties.sending.get() == Sending::Done
-            && exchange.request.method != Method::Head
-            && exchange.modules.is_none();
-        if !is_fit {
-            return;
-        }
-        let most = match exchange.client.is_http2() {
-            true => SHARED_READ_MAX,
-            false => GATHERED_BYTES_MAX,
-        };
-        for _ in 0..PASSES_MAX {
-            let missing = self.parties.from_hop.missing_bytes(most);
-            if missing.is_none_or(|missing| missing == 0) {
-                return;
-            }
-            yield_now().await;
-            if !poll_fn(|cx| Poll::Ready(self.receive_rest(cx, most))).await {
-                return;
-            }
+    /// How long a response may be whose rest is waited for, with its head, bytes; 0: none is.
+    ///
+    /// Many next hops send content right behind its head. What comes of it while the worker does
+    /// what else it has to do is stored and sent with the head, where it would need a fetch of its
+    /// own, and two calls of the kernel to be sent.
+    fn rest_bytes_max(&self) -> usize {
+        let Parties {
+            exchange,
+            from_hop,
+            sending,
+            ..
+        } = &self.parties;
+        // of HTTP/2, frames that come together are taken together
+        let is_fit =
+            from_hop.is_http1() && sending.get() == Sending::Done && exchange.modules.is_none();
+        match (is_fit, exchange.client.is_http2()) {
+            (false, _) => 0,
+            (true, true) => SHARED_READ_MAX,
+            (true, false) => GATHERED_BYTES_MAX,
         }
     }
 
-    /// Receives once, so that there are `most` bytes at most; whether something was there. An end
-    /// or a fault of the connection shows again at the next read.
-    fn receive_rest(&mut self, cx: &mut Context<'_>, most: usize) -> bool {
+    /// Receives once, as far as the rest is waited for; whether something was there. An end or a
+    /// fault of the connection shows again at the next read.
+    fn receive_rest(&mut self) -> bool {
+        let most = self.rest_bytes_max();
         let mut scratch = self.parties.worker.scratch();
         let from_hop = &mut self.parties.from_hop;
         let room = most.saturating_sub(from_hop.buffered_bytes());
         let room = room.min(scratch.len());
-        match from_hop.poll_receive_head(cx, &mut scratch[..room]) {
+        // what comes later wakes the next read
+        let mut cx = Context::from_waker(Waker::noop());
+        match from_hop.poll_receive_head(&mut cx, &mut scratch[..room]) {
             Poll::Ready(Ok(count)) if count > 0 => {
                 self.parties.exchange.log.received(count as u64);
                 true
@@ -291,8 +312,9 @@ impl Download<'_, '_> {
         }
     }
 
-    /// Decides on the head at the front of what was received; `None` while it is not whole.
-    fn try_step(&mut self) -> Result<Option<Step>, AnswerReason> {
+    /// Decides on the head at the front of what was received. Nothing is decided while that is not
+    /// whole, nor while the rest is missing of a response that has at most `most` bytes.
+    fn try_step(&mut self, most: usize) -> Result<Tried, AnswerReason> {
         let decided = self.decided.take();
         let is_decided = decided.is_some();
         let received = decided.unwrap_or_else(|| self.parties.from_hop.take_received());
@@ -300,11 +322,12 @@ impl Download<'_, '_> {
         let exchange = &self.parties.exchange;
         let (method, heads) = (exchange.request.method, exchange.settings.response_heads);
         let (step, accepted) = match received.head(method, &heads, &mut lines) {
+            Ok(Some(head)) if head.lacks_rest(most) => (Ok(Tried::RestMissing), None),
             Ok(Some(head)) => {
                 let head = head.in_place_of(self.former.unwrap_or_default());
-                (self.judge(&head).map(Some), Some(head.acceptance()))
+                (self.judge(&head).map(Tried::Step), Some(head.acceptance()))
             }
-            Ok(None) => (Ok(None), None),
+            Ok(None) => (Ok(Tried::HeadMissing), None),
             Err(error) => (Err(self.not_a_head(error)), None),
         };
         if !is_decided {
