@@ -111,6 +111,10 @@ pub(crate) struct Options {
     /// Proxies to measure, comma separated; all, if not given
     #[arg(long, value_delimiter = ',', value_parser = contender::names(&CONTENDERS))]
     only: Vec<String>,
+    /// The weir to measure, instead of one that is built
+    #[arg(long, value_name = "FILE")]
+    #[serde(default)]
+    weir: Option<String>,
     /// Length of one run
     #[arg(long, default_value_t = 3, value_parser = value_parser!(u32).range(1..=600))]
     seconds: u32,
@@ -172,7 +176,8 @@ impl Benchmark for Figures {
         let connections = usize::try_from(record.settings.idle_connections).unwrap_or(usize::MAX);
         let tools = ["h2load", "openssl", "python3"];
         let all = (&CONTENDERS[..], &only[..]);
-        let mut participants = Participants::prepare(record, all, &tools, connections)?;
+        let how = (connections, record.settings.weir.clone());
+        let mut participants = Participants::prepare_with(record, all, &tools, how)?;
         let words = &mut participants.words;
         words.set("TESTBED", program::own()?);
         for (tool, command) in [
