@@ -14,6 +14,8 @@ REQUESTS ?= 1000000
 .PHONY: run release test test-browser test-coraza test-virus hostile-filters torture parity two-users cluster-model isolation modules fuzz peers cluster
 
 RELEASE = $(CARGO_TARGET_DIR)/release
+# how often each part of weir ran in the benchmarks: `cargo xtask profile`
+GUIDED = --config 'build.rustflags=["-Cprofile-use=$(CURDIR)/profile/weir.profdata","-Cllvm-args=-no-pgo-warn-mismatch"]'
 OBJCOPY ?= objcopy
 
 # a proxy on 127.0.0.1:3128; more arguments by `make run ARGS="..."`, filters in WebAssembly by `make
@@ -26,7 +28,7 @@ run: release
 # compiled again; the file that is run is a new one each time, as one that is running cannot be
 # written to
 release:
-	$(CARGO) build --release --locked -p weir-cli --features "$(FEATURES)"
+	$(CARGO) build --release --locked $(GUIDED) -p weir-cli --features "$(FEATURES)"
 	$(OBJCOPY) --only-keep-debug $(RELEASE)/weir $(RELEASE)/weir.debug
 	cd $(RELEASE) && $(OBJCOPY) --strip-all --add-gnu-debuglink=weir.debug weir weir.stripped
 	mv -f $(RELEASE)/weir.stripped $(RELEASE)/weir
@@ -52,37 +54,37 @@ test-virus:
 # response times of other requests beside filters that loop, trap and take memory: p99 at most doubles.
 # Built with weir-cli, so that dependencies are those of `make release FEATURES=wasm`
 hostile-filters:
-	$(CARGO) test --locked --release -p weir-filters -p weir-cli --features weir-cli/wasm --test hostile_p99 -- --nocapture
+	$(CARGO) test --locked --release $(GUIDED) -p weir-filters -p weir-cli --features weir-cli/wasm --test hostile_p99 -- --nocapture
 
 # kill -9 again and again, damage and faults: ROUNDS times, from SEED
 torture:
 	@echo "make torture ROUNDS=$(ROUNDS) SEED=$(SEED)"
-	WEIR_TORTURE_LARGE=20000000 WEIR_TORTURE_ROUNDS=$(ROUNDS) WEIR_TORTURE_SEED=$(SEED) $(CARGO) test --locked --release -p weir-cli --test survival
+	WEIR_TORTURE_LARGE=20000000 WEIR_TORTURE_ROUNDS=$(ROUNDS) WEIR_TORTURE_SEED=$(SEED) $(CARGO) test --locked --release $(GUIDED) -p weir-cli --test survival
 
 # proxy and simulator on the same traces: SEEDS of them, from SEED on
 parity:
 	@echo "make parity SEEDS=$(SEEDS) SEED=$(SEED)"
-	WEIR_PARITY_SEEDS=$(SEEDS) WEIR_PARITY_SEED=$(SEED) $(CARGO) test --locked --release -p weir-cli --test parity
+	WEIR_PARITY_SEEDS=$(SEEDS) WEIR_PARITY_SEED=$(SEED) $(CARGO) test --locked --release $(GUIDED) -p weir-cli --test parity
 
 # two users and one cache, as the decisions have it: SEQUENCES of exchanges, from SEED on
 two-users:
 	@echo "make two-users SEQUENCES=$(SEQUENCES) SEED=$(SEED)"
-	WEIR_TWO_USERS_SEQUENCES=$(SEQUENCES) WEIR_TWO_USERS_SEED=$(SEED) $(CARGO) test --locked --release -p weir-policy --test two_users
+	WEIR_TWO_USERS_SEQUENCES=$(SEQUENCES) WEIR_TWO_USERS_SEED=$(SEED) $(CARGO) test --locked --release $(GUIDED) -p weir-policy --test two_users
 
 # clusters in which everything happens at once: SEEDS of them, from SEED on
 cluster-model:
 	@echo "make cluster-model SEEDS=$(SEEDS) SEED=$(SEED)"
-	WEIR_CLUSTER_SEEDS=$(SEEDS) WEIR_CLUSTER_SEED=$(SEED) $(CARGO) test --locked --release -p weir-policy --test cluster_model promises
+	WEIR_CLUSTER_SEEDS=$(SEEDS) WEIR_CLUSTER_SEED=$(SEED) $(CARGO) test --locked --release $(GUIDED) -p weir-policy --test cluster_model promises
 
 # many users and one proxy, memory and disk: REQUESTS, from SEED
 isolation:
 	@echo "make isolation REQUESTS=$(REQUESTS) SEED=$(SEED)"
-	WEIR_ISOLATION_REQUESTS=$(REQUESTS) WEIR_ISOLATION_SEED=$(SEED) $(CARGO) test --locked --release -p weir-proxy --test isolation
+	WEIR_ISOLATION_REQUESTS=$(REQUESTS) WEIR_ISOLATION_SEED=$(SEED) $(CARGO) test --locked --release $(GUIDED) -p weir-proxy --test isolation
 
 # random modules on random requests, while configurations change: REQUESTS twice, from SEED
 modules:
 	@echo "make modules REQUESTS=$(REQUESTS) SEED=$(SEED)"
-	WEIR_MODULES_REQUESTS=$(REQUESTS) WEIR_MODULES_SEED=$(SEED) $(CARGO) test --locked --release -p weir-proxy --test modules -- soak
+	WEIR_MODULES_REQUESTS=$(REQUESTS) WEIR_MODULES_SEED=$(SEED) $(CARGO) test --locked --release $(GUIDED) -p weir-proxy --test modules -- soak
 
 # every fuzz target for FUZZ_SECONDS; needs a nightly toolchain and cargo-fuzz
 fuzz:

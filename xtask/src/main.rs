@@ -1,7 +1,7 @@
 //! Chores of this repository, in Rust so that one toolchain is all a newcomer needs.
 //!
 //! `ci` is everything that has to be green, `tidy` keeps the walls of the house, `dist` makes what
-//! people install, `oracles` compares with what other programs found in traces; benchmarks beside
+//! people install, `profile` what releases are compiled with, `oracles` compares with what other programs found in traces; benchmarks beside
 //! other programs, and the tables made of their records, are `crates/testbed`, which is started
 //! from here. The command line is read by hand and the dependencies are few: this package is built
 //! before anything else, so every build waits for it.
@@ -9,6 +9,7 @@
 mod ci;
 mod dist;
 mod oracles;
+mod profile;
 mod testbed;
 mod tidy;
 
@@ -24,6 +25,7 @@ usage: cargo xtask <chore>
   modules                  count the code of the modules, beside the paper's Table 4
   tables                   write the tables of documents anew, from the newest records
   dist [options]           make a Debian package, a tarball and an OCI image, see dist --help
+  profile                  measure how often each part of weir runs, for releases: profile/weir.profdata
   need PROGRAM...          make sure that programs are installed (Debian packages)
   filters [rust-go|probes|coraza] build the proxy-wasm filters of tests and benchmark under target/filters, and print their paths
   BENCHMARK [options]      peers, instructions, count, extend, cluster, uneven, store-bench, memory, sim-bench, scale, bench-speed, dashboard, links, tls, attack: weir beside other programs, see BENCHMARK --help
@@ -57,6 +59,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
             | "attack" | "modules" | "tables",
             _,
         ) => testbed::run(arguments),
+        ("profile", []) => profile::run(),
         ("dist", _) => dist::run(rest),
         ("oracles", _) => oracles::run(rest),
         ("help" | "--help" | "-h", _) => {

@@ -1,17 +1,21 @@
 //! Programs built from this repository.
 
 pub mod h2spec;
+pub mod profile;
 
 use crate::failure::{During, Failure};
 use crate::{command, root};
 use std::process::Stdio;
 
-/// Builds one program in release and returns its path from cargo.
+/// Builds one program in release, as `make release` does, and returns its path from cargo.
 ///
 /// # Errors
 /// It cannot be built.
 pub fn build(what: &[&str], name: &str) -> Result<String, Failure> {
-    build_for_tests(&[&["--release"], what].concat(), name)
+    profile::warn_of_another_compiler()?;
+    let guided = profile::cargo_arguments();
+    let how = ["--release", &guided[0], &guided[1]];
+    build_for_tests(&[&how, what].concat(), name)
 }
 
 /// Builds one program as tests use it, which is quick to build and slow, and returns its path from

@@ -1,6 +1,7 @@
 //! Starts `weir-testbed`, which has the benchmarks: it depends on more than chores may.
 
 use xtask::failure::{During, Failure};
+use xtask::program::profile;
 use xtask::root;
 
 /// Commands that measure no time: for them the program is built as tests are.
@@ -16,7 +17,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     command.args(["run", "--quiet", "--locked", "--package", "weir-testbed"]);
     let measures_no_time = |word: &String| MEASURING_NO_TIME.contains(&word.as_str());
     if !arguments.iter().any(measures_no_time) {
-        command.arg("--release");
+        // and its libraries are those of the weir that is measured
+        command.arg("--release").args(profile::cargo_arguments());
     }
     // paths on the command line are those of the caller
     if let Ok(directory) = std::env::current_dir() {

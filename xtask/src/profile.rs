@@ -1,0 +1,98 @@
+//! `cargo xtask profile`: measures how often each part of weir runs, for releases that are compiled
+//! with it.
+//!
+//! The program counts for itself while the benchmarks ask it for hits, forwarded responses, fills
+//! and all of it under TLS, in their own words: what is not asked for there is compiled as if
+//! nothing was known.
+
+use crate::testbed;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use xtask::command::output;
+use xtask::failure::{During, Failure};
+use xtask::program::profile::{self, Origin};
+use xtask::{files, root};
+
+/// Benchmarks that ask it; each is measured once, and nothing is held idle.
+const TRAINING: [&str; 2] = ["peers", "tls"];
+
+/// Makes the profile anew. It takes half an hour on two cores.
+///
+/// # Errors
+/// `llvm-profdata` is missing, the source is changed, weir cannot be built, a benchmark fails, or it left no counts.
+pub(crate) fn run() -> Result<(), Failure> {
+    let merger = merger()?;
+    let origin = Origin::now()?;
+    let place = root::target().join("profile");
+    let counts = place.join("counts");
+    let program = counting(&place.join("build"), &counts)?;
+    // macros and scripts of the build counted, too
+    if counts.exists() {
+        fs::remove_dir_all(&counts).during(format_args!("remove `{}`", counts.display()))?;
+    }
+    for benchmark in TRAINING {
+        ask(benchmark, &program, &place)?;
+    }
+    merge(&merger, &files::list(&counts)?)?;
+    origin.write()
+}
+
+/// The program of the toolchain that adds up counts; it has to be of the compiler's own version.
+fn merger() -> Result<PathBuf, Failure> {
+    let mut rustc = Command::new("rustc");
+    rustc.current_dir(root::directory());
+    let libraries = output(rustc.args(["--print", "target-libdir"]))?;
+    let merger = Path::new(libraries.trim()).with_file_name("bin/llvm-profdata");
+    if merger.is_file() {
+        return Ok(merger);
+    }
+    Err(Failure::Outside(format!(
+        "not installed: {}\nhint: `rustup component add llvm-tools`",
+        merger.display()
+    )))
+}
+
+/// Builds a weir that counts, and leaves its counts in a directory when it ends.
+fn counting(target: &Path, counts: &Path) -> Result<PathBuf, Failure> {
+    let flag = format!("-Cprofile-generate={}", counts.display());
+    let mut cargo = root::cargo();
+    cargo
+        .args(["build", "--release", "--locked", "-p", "weir-cli"])
+        .env("CARGO_TARGET_DIR", target)
+        .env("CARGO_ENCODED_RUSTFLAGS", flag)
+        // the names of functions depend on it
+        .env_remove("CARGO_BUILD_TARGET")
+        .stderr(Stdio::inherit());
+    output(&mut cargo)?;
+    Ok(target.join("release/weir"))
+}
+
+fn ask(benchmark: &str, program: &Path, place: &Path) -> Result<(), Failure> {
+    let record = place.join(benchmark).with_extension("json");
+    let words = [
+        benchmark,
+        "--only",
+        "weir",
+        "--rounds",
+        "1",
+        "--idle",
+        "0",
+        "--weir",
+        &program.to_string_lossy(),
+        "--out",
+        &record.to_string_lossy(),
+    ];
+    testbed::run(&words.map(str::to_owned))
+}
+
+/// Adds up counts. What never ran is left out, or it would be compiled for size.
+fn merge(merger: &Path, counts: &[PathBuf]) -> Result<(), Failure> {
+    let file = profile::file();
+    let mut command = Command::new(merger);
+    command.args(["merge", "--sparse", "-o"]).arg(&file);
+    output(command.args(counts))?;
+    let bytes = file.metadata().during("look at the profile")?.len();
+    println!("{} ({bytes} bytes)", file.display());
+    Ok(())
+}
