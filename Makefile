@@ -14,8 +14,10 @@ REQUESTS ?= 1000000
 .PHONY: run release test test-browser test-coraza test-virus hostile-filters torture parity two-users cluster-model isolation modules fuzz peers cluster
 
 RELEASE = $(CARGO_TARGET_DIR)/release
+# this directory, between single quotes of a shell
+HERE = $(subst ','\'',$(CURDIR))
 # how often each part of weir ran in the benchmarks: `cargo xtask profile`
-GUIDED = --config 'build.rustflags=["-Cprofile-use=$(CURDIR)/profile/weir.profdata","-Cllvm-args=-no-pgo-warn-mismatch"]'
+GUIDED = --config 'build.rustflags=["-Cprofile-use=$(HERE)/profile/weir.profdata","-Cllvm-args=-no-pgo-warn-mismatch"]'
 OBJCOPY ?= objcopy
 
 # a proxy on 127.0.0.1:3128; more arguments by `make run ARGS="..."`, filters in WebAssembly by `make

@@ -1,15 +1,15 @@
 //! Chores of this repository, in Rust so that one toolchain is all a newcomer needs.
 //!
 //! `ci` is everything that has to be green, `tidy` keeps the walls of the house, `dist` makes what
-//! people install, `profile` what releases are compiled with, `oracles` compares with what other programs found in traces; benchmarks beside
-//! other programs, and the tables made of their records, are `crates/testbed`, which is started
-//! from here. The command line is read by hand and the dependencies are few: this package is built
-//! before anything else, so every build waits for it.
+//! people install, `profile` what releases are compiled with, `oracles` compares with what other
+//! programs found in traces; benchmarks beside other programs, and the tables made of their
+//! records, are `crates/testbed`, which is started from here. The command line is read by hand and
+//! the dependencies are few: this package is built before anything else, so every build waits for
+//! it.
 
 mod ci;
 mod dist;
 mod oracles;
-mod profile;
 mod testbed;
 mod tidy;
 
@@ -59,7 +59,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
             | "attack" | "modules" | "tables",
             _,
         ) => testbed::run(arguments),
-        ("profile", []) => profile::run(),
+        ("profile", []) => dist::profile::run(),
         ("dist", _) => dist::run(rest),
         ("oracles", _) => oracles::run(rest),
         ("help" | "--help" | "-h", _) => {

@@ -12,7 +12,8 @@ use std::process::Stdio;
 /// # Errors
 /// It cannot be built.
 pub fn build(what: &[&str], name: &str) -> Result<String, Failure> {
-    profile::warn_of_another_compiler()?;
+    profile::warn_if_stale()?;
+    profile::warn_of_other_flags();
     let guided = profile::cargo_arguments();
     let how = ["--release", &guided[0], &guided[1]];
     build_for_tests(&[&how, what].concat(), name)

@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     command.args(["run", "--quiet", "--locked", "--package", "weir-testbed"]);
     let measures_no_time = |word: &String| MEASURING_NO_TIME.contains(&word.as_str());
     if !arguments.iter().any(measures_no_time) {
-        // and its libraries are those of the weir that is measured
+        // most of its libraries are those of the weir that is measured, and are built once
         command.arg("--release").args(profile::cargo_arguments());
     }
     // paths on the command line are those of the caller

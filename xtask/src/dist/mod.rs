@@ -8,6 +8,7 @@ mod check;
 mod deb;
 mod image;
 mod parts;
+pub(crate) mod profile;
 mod tarball;
 
 use parts::Parts;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use xtask::command::output;
 use xtask::failure::{During, Failure};
-use xtask::program::profile;
+use xtask::program::profile::{compiler_flags, warn_if_stale};
 use xtask::{need, root};
 
 const USAGE: &str = "\
@@ -132,7 +133,7 @@ fn make(directory: &Path, program: &Path, is_fast: bool) -> Result<Archives, Fai
 /// Builds the program, twice if asked. The paths of this machine are not in it.
 fn built(place: &Path, is_twice: bool) -> Result<PathBuf, Failure> {
     let epoch = parts::epoch()?;
-    profile::warn_of_another_compiler()?;
+    warn_if_stale()?;
     let build = |name: &str| {
         let target = place.join(name);
         let replaced = replaced_paths(&target);
@@ -188,9 +189,7 @@ fn rust_flags(replaced: &[(PathBuf, &str)]) -> Vec<String> {
     });
     // it is a digest of all that is linked, debug information included, which is not packed
     let without_id = "-Clink-arg=-Wl,--build-id=none".to_owned();
-    maps.chain([without_id])
-        .chain(profile::compiler_flags())
-        .collect()
+    maps.chain([without_id]).chain(compiler_flags()).collect()
 }
 
 /// The same for libraries in C, behind what is set already.

@@ -1,5 +1,6 @@
-//! How often each part of weir ran when it was measured: a release is compiled with it. Code that
-//! ran often is laid out together and inlined more, and what was not taken is moved out of its way.
+//! How often each part of weir ran when it was measured. A release is compiled with it: code that
+//! ran often is laid out together and inlined more, and branches that were not taken are moved out
+//! of its way.
 
 use crate::command::{git, output};
 use crate::failure::{During, Failure};
@@ -14,37 +15,54 @@ pub fn file() -> PathBuf {
     root::directory().join("profile/weir.profdata")
 }
 
-/// How the profile was made; kept beside it.
+/// What a profile was made of; kept beside it.
+///
+/// The compiler's names of functions depend on all of it but the commit, and counts are found by
+/// these names. So does the name of each function on the features of its crate.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Origin {
-    /// What was measured.
+    /// The source that was measured.
     pub commit: String,
-    /// The compiler: the names of functions are others with another one.
+    /// The version of weir.
+    pub version: String,
+    /// The compiler and what it compiles for.
     pub rustc: String,
+    /// Git's digest of `Cargo.lock`: which libraries.
+    pub libraries: String,
 }
 
 impl Origin {
-    /// That of a profile that is made here and now.
+    /// That of a profile that is made now.
     ///
     /// # Errors
-    /// Files of the repository are changed, or git or the compiler fails.
+    /// Git or the compiler fails.
     pub fn now() -> Result<Self, Failure> {
-        let changed = git(&[
-            "status",
-            "--porcelain",
-            "--untracked-files=no",
-            "--",
-            "crates",
-        ])?;
-        if !changed.is_empty() {
-            return Err(Failure::Refused(format!(
-                "a profile is one of a commit, and these files are changed:\n{changed}"
-            )));
-        }
+        let mut rustc = Command::new("rustc");
+        let said = output(rustc.arg("-vV").current_dir(root::directory()))?;
+        let mut lines = said.lines();
+        let release = lines.next().unwrap_or_default();
+        let host = lines.find_map(|line| line.strip_prefix("host: "));
         Ok(Self {
             commit: git(&["rev-parse", "HEAD"])?.trim().to_owned(),
-            rustc: compiler()?,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            rustc: format!("{release}, {}", host.unwrap_or("of an unknown host")),
+            libraries: git(&["hash-object", "Cargo.lock"])?.trim().to_owned(),
         })
+    }
+
+    /// What differs between two, beside the commit.
+    fn differences(&self, other: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.rustc != other.rustc {
+            found.push(self.rustc.clone());
+        }
+        if self.version != other.version {
+            found.push(format!("weir {}", self.version));
+        }
+        if self.libraries != other.libraries {
+            found.push("another Cargo.lock".to_owned());
+        }
+        found
     }
 
     fn file() -> PathBuf {
@@ -63,31 +81,50 @@ impl Origin {
     }
 }
 
-fn compiler() -> Result<String, Failure> {
-    let mut rustc = Command::new("rustc");
-    let version = output(rustc.arg("--version").current_dir(root::directory()))?;
-    Ok(version.trim().to_owned())
-}
-
-/// Says so if the profile is one of another compiler.
+/// Refuses source that is not that of a commit.
 ///
 /// # Errors
-/// It is not known which compiler it is of, or which one there is.
-pub fn warn_of_another_compiler() -> Result<(), Failure> {
-    let origin: Origin = files::read_json(&Origin::file())?;
-    let compiler = compiler()?;
-    if origin.rustc != compiler {
+/// Files are changed, or git fails.
+pub fn refuse_changed_source() -> Result<(), Failure> {
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    if changed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "a profile is one of a commit, and these files are changed:\n{changed}"
+    )))
+}
+
+/// Says so if the profile has less effect than it had, or none.
+///
+/// # Errors
+/// It is not known what it was made of, or what there is now.
+pub fn warn_if_stale() -> Result<(), Failure> {
+    let made: Origin = files::read_json(&Origin::file())?;
+    let differences = made.differences(&Origin::now()?);
+    if !differences.is_empty() {
         eprintln!(
-            "note: {} is of {}, and has no effect with {compiler}; `cargo xtask profile` makes it anew",
+            "note: {} has little effect or none: it is of {}\nhint: `cargo xtask profile` makes it anew",
             file().display(),
-            origin.rustc
+            differences.join(", ")
         );
     }
     Ok(())
 }
 
-/// What has the compiler use the profile. A function that was changed since is compiled as if it
-/// was not measured, and nothing is said of it.
+/// Variables of the environment that cargo takes flags from before it looks at [`cargo_arguments`].
+const OTHER_FLAGS: [&str; 2] = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"];
+
+/// Says so if flags of the environment stand in place of [`cargo_arguments`].
+pub fn warn_of_other_flags() {
+    let set = OTHER_FLAGS.into_iter();
+    for variable in set.filter(|variable| std::env::var_os(variable).is_some()) {
+        eprintln!("note: {variable} is set: the program is compiled without its profile");
+    }
+}
+
+/// Flags with which the compiler uses the profile. A function that was changed since is compiled as
+/// without one, and nothing is said of it.
 #[must_use]
 pub fn compiler_flags() -> [String; 2] {
     [
@@ -96,8 +133,8 @@ pub fn compiler_flags() -> [String; 2] {
     ]
 }
 
-/// The same for cargo, as the `Makefile` has it: programs that are built in other ways with other
-/// flags would be compiled again. `RUSTFLAGS` of the environment stand in their place.
+/// The same for cargo, as the `Makefile` has it: a program that is built with other flags is
+/// compiled again.
 #[must_use]
 pub fn cargo_arguments() -> [String; 2] {
     // strings of JSON are strings of TOML
@@ -115,16 +152,31 @@ mod tests {
         let makefile = std::fs::read_to_string(makefile).expect("it is there");
         let directory = root::directory().display().to_string();
         let [option, value] = cargo_arguments();
-        let expected = format!("{option} '{}'", value.replace(&directory, "$(CURDIR)"));
+        let expected = format!("{option} '{}'", value.replace(&directory, "$(HERE)"));
         assert!(makefile.contains(&expected), "{expected}");
     }
 
     #[test]
     fn profile_is_one_of_llvm_and_a_commit() {
-        let origin: Origin = files::read_json(&Origin::file()).expect("it is there");
-        assert_eq!(origin.commit.len(), 40, "{origin:?}");
+        let made: Origin = files::read_json(&Origin::file()).expect("it is there");
+        assert_eq!(made.commit.len(), 40, "{made:?}");
         let profile = std::fs::read(file()).expect("it is there");
-        // `IndexedInstrProf::Magic` of LLVM, in the order of bytes of this machine
+        // `IndexedInstrProf::Magic` of LLVM
         assert_eq!(profile.first_chunk(), Some(b"\xfflprofi\x81"));
+    }
+
+    #[test]
+    fn what_names_of_functions_depend_on_is_named_where_it_differs() {
+        let made = |version: &str, rustc: &str, libraries: &str| Origin {
+            commit: "a".repeat(40),
+            version: version.to_owned(),
+            rustc: rustc.to_owned(),
+            libraries: libraries.to_owned(),
+        };
+        let one = made("1.0.0", "rustc 1, here", "b");
+        assert!(one.differences(&one).is_empty());
+        let other = made("1.1.0", "rustc 2, here", "c");
+        let expected = ["rustc 1, here", "weir 1.0.0", "another Cargo.lock"];
+        assert_eq!(one.differences(&other), expected);
     }
 }

@@ -1,9 +1,8 @@
 //! `cargo xtask profile`: measures how often each part of weir runs, for releases that are compiled
 //! with it.
 //!
-//! The program counts for itself while the benchmarks ask it for hits, forwarded responses, fills
-//! and all of it under TLS, in their own words: what is not asked for there is compiled as if
-//! nothing was known.
+//! The program counts for itself while benchmarks request hits, forwarded responses and fills of
+//! it, and hits under TLS. What they do not request is compiled as without a profile.
 
 use crate::testbed;
 use std::fs;
@@ -14,32 +13,39 @@ use xtask::failure::{During, Failure};
 use xtask::program::profile::{self, Origin};
 use xtask::{files, root};
 
-/// Benchmarks that ask it; each is measured once, and nothing is held idle.
+/// Benchmarks that load it; each is measured once, and no connection is held idle.
 const TRAINING: [&str; 2] = ["peers", "tls"];
 
 /// Makes the profile anew. It takes half an hour on two cores.
 ///
 /// # Errors
-/// `llvm-profdata` is missing, the source is changed, weir cannot be built, a benchmark fails, or it left no counts.
+/// `llvm-profdata` is missing, the source is changed, weir cannot be built, a benchmark fails, or
+/// it left no counts.
 pub(crate) fn run() -> Result<(), Failure> {
-    let merger = merger()?;
+    let merger = find_merger()?;
+    profile::refuse_changed_source()?;
     let origin = Origin::now()?;
     let place = root::target().join("profile");
     let counts = place.join("counts");
-    let program = counting(&place.join("build"), &counts)?;
+    let program = build(&place.join("build"), &counts)?;
     // macros and scripts of the build counted, too
     if counts.exists() {
         fs::remove_dir_all(&counts).during(format_args!("remove `{}`", counts.display()))?;
     }
     for benchmark in TRAINING {
-        ask(benchmark, &program, &place)?;
+        load(benchmark, &program, &place)?;
+    }
+    if !counts.exists() {
+        let text = format!("weir left no counts in `{}`", counts.display());
+        return Err(Failure::Outside(text));
     }
     merge(&merger, &files::list(&counts)?)?;
     origin.write()
 }
 
-/// The program of the toolchain that adds up counts; it has to be of the compiler's own version.
-fn merger() -> Result<PathBuf, Failure> {
+/// Finds the program of the toolchain that adds up counts: it has to understand what the compiler's
+/// own version of LLVM writes.
+fn find_merger() -> Result<PathBuf, Failure> {
     let mut rustc = Command::new("rustc");
     rustc.current_dir(root::directory());
     let libraries = output(rustc.args(["--print", "target-libdir"]))?;
@@ -54,7 +60,7 @@ fn merger() -> Result<PathBuf, Failure> {
 }
 
 /// Builds a weir that counts, and leaves its counts in a directory when it ends.
-fn counting(target: &Path, counts: &Path) -> Result<PathBuf, Failure> {
+fn build(target: &Path, counts: &Path) -> Result<PathBuf, Failure> {
     let flag = format!("-Cprofile-generate={}", counts.display());
     let mut cargo = root::cargo();
     cargo
@@ -68,25 +74,17 @@ fn counting(target: &Path, counts: &Path) -> Result<PathBuf, Failure> {
     Ok(target.join("release/weir"))
 }
 
-fn ask(benchmark: &str, program: &Path, place: &Path) -> Result<(), Failure> {
+/// Has a benchmark measure that weir.
+fn load(benchmark: &str, program: &Path, place: &Path) -> Result<(), Failure> {
     let record = place.join(benchmark).with_extension("json");
-    let words = [
-        benchmark,
-        "--only",
-        "weir",
-        "--rounds",
-        "1",
-        "--idle",
-        "0",
-        "--weir",
-        &program.to_string_lossy(),
-        "--out",
-        &record.to_string_lossy(),
-    ];
-    testbed::run(&words.map(str::to_owned))
+    let (program, record) = (program.to_string_lossy(), record.to_string_lossy());
+    let once = [benchmark, "--only", "weir", "--rounds", "1", "--idle", "0"];
+    let arguments = [&once[..], &["--weir", &program, "--out", &record]].concat();
+    let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
+    testbed::run(&arguments)
 }
 
-/// Adds up counts. What never ran is left out, or it would be compiled for size.
+/// Adds up counts. Functions that never ran are left out, or they would be compiled for size.
 fn merge(merger: &Path, counts: &[PathBuf]) -> Result<(), Failure> {
     let file = profile::file();
     let mut command = Command::new(merger);
