@@ -40,8 +40,8 @@ enum ReadResult {
     NotAwaited,
 }
 
-/// What became of a look at what was received.
-enum Tried {
+/// How much was received of a response, to decide on its head.
+enum HeadProgress {
     Step(Step),
     /// The head is not whole.
     HeadMissing,
@@ -77,9 +77,9 @@ impl Download<'_, '_> {
                         _ => self.rest_bytes_max(),
                     };
                     match self.try_step(most).map_err(HopFailure::Broken)? {
-                        Tried::Step(step) => return Ok(step),
-                        Tried::HeadMissing => break,
-                        Tried::RestMissing => {}
+                        HeadProgress::Step(step) => return Ok(step),
+                        HeadProgress::HeadMissing => break,
+                        HeadProgress::RestMissing => {}
                     }
                     // behind the match: its value is not to be held meanwhile
                     yield_now().await;
@@ -314,7 +314,7 @@ impl Download<'_, '_> {
 
     /// Decides on the head at the front of what was received. Nothing is decided while that is not
     /// whole, nor while the rest is missing of a response that has at most `most` bytes.
-    fn try_step(&mut self, most: usize) -> Result<Tried, AnswerReason> {
+    fn try_step(&mut self, most: usize) -> Result<HeadProgress, AnswerReason> {
         let decided = self.decided.take();
         let is_decided = decided.is_some();
         let received = decided.unwrap_or_else(|| self.parties.from_hop.take_received());
@@ -322,12 +322,15 @@ impl Download<'_, '_> {
         let exchange = &self.parties.exchange;
         let (method, heads) = (exchange.request.method, exchange.settings.response_heads);
         let (step, accepted) = match received.head(method, &heads, &mut lines) {
-            Ok(Some(head)) if head.lacks_rest(most) => (Ok(Tried::RestMissing), None),
+            Ok(Some(head)) if head.lacks_rest(most) => (Ok(HeadProgress::RestMissing), None),
             Ok(Some(head)) => {
                 let head = head.in_place_of(self.former.unwrap_or_default());
-                (self.judge(&head).map(Tried::Step), Some(head.acceptance()))
+                (
+                    self.judge(&head).map(HeadProgress::Step),
+                    Some(head.acceptance()),
+                )
             }
-            Ok(None) => (Ok(Tried::HeadMissing), None),
+            Ok(None) => (Ok(HeadProgress::HeadMissing), None),
             Err(error) => (Err(self.not_a_head(error)), None),
         };
         if !is_decided {

@@ -14,8 +14,11 @@ use weir_net::http::double::{DoubleEnd, DoubleStream};
 const FIRST: &[u8] =
     b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nfirst";
 
-/// Has the next hop send [`FIRST`], and the worker receive that: both are tasks of one thread.
-async fn begin(connection: &Connection) -> (DoubleStream, TcpStream) {
+const FIRST_CHUNK: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n";
+
+/// Has the next hop send the begin of a response, and the worker receive that: both are tasks of
+/// one thread.
+async fn begin(connection: &Connection, first: &[u8]) -> (DoubleStream, TcpStream) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
     let listener = listener.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -24,7 +27,7 @@ async fn begin(connection: &Connection) -> (DoubleStream, TcpStream) {
     let mut request = [0; 4096];
     let read = hop.read(&mut request).await.expect("a request");
     assert!(request[..read].ends_with(b"\r\n\r\n"));
-    hop.write_all(FIRST).await.expect("it is taken");
+    hop.write_all(first).await.expect("it is taken");
     yield_now().await;
     (stream, hop)
 }
@@ -36,7 +39,7 @@ async fn has_head(stream: &DoubleStream) -> bool {
 }
 
 async fn rest_is_waited_for(connection: Rc<Connection>) {
-    let (stream, mut hop) = begin(&connection).await;
+    let (stream, mut hop) = begin(&connection, FIRST).await;
     assert!(!has_head(&stream).await);
     hop.write_all(b" last").await.expect("it is taken");
     let (content, end) = stream.read_all().await;
@@ -44,7 +47,7 @@ async fn rest_is_waited_for(connection: Rc<Connection>) {
 }
 
 async fn rest_that_does_not_come_holds_nothing_back(connection: Rc<Connection>) {
-    let (stream, mut hop) = begin(&connection).await;
+    let (stream, mut hop) = begin(&connection, FIRST).await;
     let (content, end) = stream.read().await;
     assert_eq!((&content[..], end), (&b"first"[..], None));
     hop.write_all(b" last").await.expect("it is taken");
@@ -53,7 +56,24 @@ async fn rest_that_does_not_come_holds_nothing_back(connection: Rc<Connection>) 
 }
 
 async fn end_instead_of_the_rest_is_a_cut(connection: Rc<Connection>) {
-    let (stream, hop) = begin(&connection).await;
+    let (stream, hop) = begin(&connection, FIRST).await;
+    drop(hop);
+    let (content, end) = stream.read_all().await;
+    assert_eq!((&content[..], end), (&b"first"[..], DoubleEnd::Aborted));
+}
+
+async fn rest_of_chunks_is_waited_for(connection: Rc<Connection>) {
+    let (stream, mut hop) = begin(&connection, FIRST_CHUNK).await;
+    assert!(!has_head(&stream).await);
+    let rest = b"5\r\n last\r\n0\r\nX-Trailer: a\r\n\r\n";
+    hop.write_all(rest).await.expect("it is taken");
+    let (content, end) = stream.read_all().await;
+    assert_eq!((&content[..], end), (&b"first last"[..], DoubleEnd::Whole));
+}
+
+async fn reset_instead_of_the_rest_is_a_cut(connection: Rc<Connection>) {
+    let (stream, hop) = begin(&connection, FIRST).await;
+    hop.set_zero_linger().expect("an option of the socket");
     drop(hop);
     let (content, end) = stream.read_all().await;
     assert_eq!((&content[..], end), (&b"first"[..], DoubleEnd::Aborted));
@@ -72,4 +92,14 @@ fn content_is_passed_on_though_the_rest_does_not_come() {
 #[test]
 fn end_of_the_connection_instead_of_the_rest_is_passed_on() {
     check(|connection| Box::pin(end_instead_of_the_rest_is_a_cut(connection)));
+}
+
+#[test]
+fn rest_of_small_chunked_content_is_waited_for_with_its_trailers() {
+    check(|connection| Box::pin(rest_of_chunks_is_waited_for(connection)));
+}
+
+#[test]
+fn reset_of_the_connection_instead_of_the_rest_is_passed_on() {
+    check(|connection| Box::pin(reset_instead_of_the_rest_is_a_cut(connection)));
 }
