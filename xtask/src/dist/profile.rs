@@ -16,13 +16,20 @@ use xtask::{files, root};
 /// Benchmarks that load it; each is measured once, and no connection is held idle.
 const TRAINING: [&str; 2] = ["peers", "tls"];
 
+/// The variable of the environment by which programs write their counts to another place.
+const ELSEWHERE: &str = "LLVM_PROFILE_FILE";
+
 /// Makes the profile anew. It takes half an hour on two cores.
 ///
 /// # Errors
-/// `llvm-profdata` is missing, the source is changed, weir cannot be built, a benchmark fails, or
-/// it left no counts.
+/// `llvm-profdata` is missing, counts would be written elsewhere, the source is changed, weir
+/// cannot be built, a benchmark fails, or it left no counts.
 pub(crate) fn run() -> Result<(), Failure> {
     let merger = find_merger()?;
+    if std::env::var_os(ELSEWHERE).is_some() {
+        let text = format!("{ELSEWHERE} is set: counts would be written there; unset it");
+        return Err(Failure::Refused(text));
+    }
     profile::refuse_changed_source()?;
     let origin = Origin::now()?;
     let place = root::target().join("profile");
