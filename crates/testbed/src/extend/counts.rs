@@ -60,6 +60,7 @@ fn count(
     let counted = Counted {
         words: &setup.words(case)?,
         spec: ResponseSpec::new("/hit", *content_bytes),
+        connections: 1,
         requests: match *content_bytes {
             SMALL_BYTES => requests,
             _ => (requests / FEWER).max(1),

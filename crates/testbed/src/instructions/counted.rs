@@ -1,8 +1,8 @@
-//! Requests whose instructions are counted: two runs of weir under callgrind, over one kept
-//! connection each, with every byte of every response checked.
+//! Requests whose instructions are counted: two runs of weir under callgrind, over kept connections,
+//! with every byte of every response checked.
 
 use super::callgrind::{self, ByThread};
-use crate::client::get;
+use crate::client::get::{self, Answer};
 use crate::origin::{Origin, READY};
 use crate::proxy::contender::Contender;
 use crate::proxy::server::{Place, Server};
@@ -24,6 +24,8 @@ pub(crate) struct Counted<'a> {
     pub(crate) words: &'a Words,
     /// What is requested: one that may be stored is fetched once, another one each time.
     pub(crate) spec: ResponseSpec,
+    /// They have a request each before the first response is read.
+    pub(crate) connections: usize,
     /// Of the short run; the long one has three times as many.
     pub(crate) requests: u32,
     pub(crate) expected: Expected,
@@ -36,6 +38,25 @@ pub(crate) struct Expected {
     pub(crate) is_coded: bool,
     /// Whether a module that is measured adds its field.
     pub(crate) is_probed: bool,
+}
+
+impl Expected {
+    /// Fails unless this is the response to a request for `target`.
+    fn check(self, answer: &Answer, spec: &ResponseSpec, target: &str) -> Result<(), Failure> {
+        let is_content = || {
+            answer.body.len() as u64 == spec.size_bytes
+                && content_of(target).differs_at(0, &answer.body).is_none()
+        };
+        let has_fields = answer.is_coded == self.is_coded && answer.is_probed == self.is_probed;
+        if answer.status == 200 && has_fields && (self.is_coded || is_content()) {
+            return Ok(());
+        }
+        let (status, bytes) = (answer.status, answer.body.len());
+        let fields = if has_fields { "the" } else { "not the" };
+        Err(Failure::Refused(format!(
+            "weir answers {status} with {bytes} bytes, or with other ones, and {fields} right fields"
+        )))
+    }
 }
 
 /// By what the long run differs from the short one.
@@ -62,7 +83,8 @@ impl Counted<'_> {
     fn count(&self, directory: &Path, requests: u32) -> Result<ByThread, Failure> {
         let callgrind = callgrind::command(directory);
         let (origin, mut server) = start(&Contender::WEIR, directory, self.words, &callgrind)?;
-        ask(&server, &self.spec, self.expected, requests)?;
+        let requested = (self.connections, requests);
+        ask(&server, &self.spec, self.expected, requested)?;
         let fetches = origin.tally(&self.spec.path)?.fetches;
         let expected = if self.spec.is_storable {
             1
@@ -95,40 +117,35 @@ pub(crate) fn start(
     Ok((origin, server))
 }
 
-/// Sends so many requests over one connection, and checks every byte of content that is not coded.
+/// Sends so many requests over so many connections, and checks every byte of content that is not
+/// coded. A request waits on each of the connections before the first response is read.
 pub(super) fn ask(
     server: &Server,
     spec: &ResponseSpec,
     expected: Expected,
-    requests: u32,
+    (connections, requests): (usize, u32),
 ) -> Result<(), Failure> {
-    let Expected {
-        is_coded,
-        is_probed,
-    } = expected;
-    let lines = if is_coded {
+    let lines = if expected.is_coded {
         "Host: origin.example\r\nAccept-Encoding: gzip\r\n"
     } else {
         "Host: origin.example\r\n"
     };
     let target = spec.to_string();
-    let mut stream = get::connect(server.address()).during("connect to weir")?;
-    for _ in 0..requests {
-        let answer =
-            get::get_with(&mut stream, lines, &target).during("read a response of weir")?;
-        let is_content = || {
-            answer.body.len() as u64 == spec.size_bytes
-                && content_of(&target).differs_at(0, &answer.body).is_none()
-        };
-        let has_fields = answer.is_coded == is_coded && answer.is_probed == is_probed;
-        if answer.status != 200 || !has_fields || !(is_coded || is_content()) {
-            let (status, bytes) = (answer.status, answer.body.len());
-            let fields = if has_fields { "the" } else { "not the" };
-            let what = format!(
-                "weir answers {status} with {bytes} bytes, or with other ones, and {fields} right fields"
-            );
-            return Err(Failure::Refused(what));
+    let connect = |_| get::connect(server.address());
+    let streams = (0..connections).map(connect).collect::<Result<Vec<_>, _>>();
+    let mut streams = streams.during("connect to weir")?;
+    let mut left = usize::try_from(requests).unwrap_or(usize::MAX);
+    while left > 0 {
+        let asked = left.min(connections);
+        for stream in &mut streams[..asked] {
+            get::ask(stream, (lines, &target)).during("send weir a request")?;
         }
+        for stream in &mut streams[..asked] {
+            let mut answer = Answer::default();
+            get::read_into(stream, &mut answer).during("read a response of weir")?;
+            expected.check(&answer, spec, &target)?;
+        }
+        left -= asked;
     }
     Ok(())
 }

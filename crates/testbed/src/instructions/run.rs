@@ -13,6 +13,9 @@ use xtask::workplace::Workplace;
 
 const SIZE_BYTES: u64 = 1 << 10;
 
+/// Connections of [`Case::HitOfMany`]: as many as have hits in `peers`.
+const MANY: usize = 32;
+
 impl Case {
     fn spec(self) -> ResponseSpec {
         ResponseSpec {
@@ -24,15 +27,22 @@ impl Case {
     /// What is requested. Hits have one path: a longer one takes more instructions.
     fn path(self) -> &'static str {
         match self {
-            Self::Hit | Self::HitBesideRules | Self::HitByRule => "/Hit",
+            Self::Hit | Self::HitOfMany | Self::HitBesideRules | Self::HitByRule => "/Hit",
             Self::Forward => "/Forward",
+        }
+    }
+
+    fn connections(self) -> usize {
+        match self {
+            Self::HitOfMany => MANY,
+            Self::Hit | Self::Forward | Self::HitBesideRules | Self::HitByRule => 1,
         }
     }
 
     /// Rules for its runs, of `count` in all.
     fn tables(self, count: u16) -> String {
         match self {
-            Self::Hit | Self::Forward => String::new(),
+            Self::Hit | Self::HitOfMany | Self::Forward => String::new(),
             Self::HitBesideRules => rules::tables(count, None),
             Self::HitByRule => rules::tables(count, Some(self.path())),
         }
@@ -83,6 +93,7 @@ pub(super) fn measure(record: &mut Record, words: &Words) -> Result<(), Failure>
             let counted = Counted {
                 words: &words,
                 spec: case.spec(),
+                connections: case.connections(),
                 requests: options.requests,
                 expected: Expected::default(),
             };
@@ -102,7 +113,7 @@ pub(super) fn measure(record: &mut Record, words: &Words) -> Result<(), Failure>
         let (_origin, server) = counted::start(&Contender::WEIR, &directory, words, &[])?;
         let target = Case::Hit.spec().to_string();
         let none = Expected::default();
-        counted::ask(&server, &Case::Hit.spec(), none, options.requests)?;
+        counted::ask(&server, &Case::Hit.spec(), none, (1, options.requests))?;
         let idle = idle::measure(binary, &server, options.idle_connections, &target);
         record.figures.idle.push(idle);
     }
