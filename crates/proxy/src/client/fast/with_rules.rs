@@ -52,22 +52,30 @@ pub(super) fn rules_for(receiver: &Receiver<'_>, request: &mut ReceivedRequest<'
     if rules.is_empty() {
         return Bits::NONE;
     }
-    let ClientFacts { listener, peer, .. } = receiver.client;
-    let place = Place {
-        listener: receiver.settings.listener_names.of(listener),
-        mode: listener.mode.into(),
-        method: request.method,
-        client: Some(peer.ip()),
+    let method = request.method;
+    let place = || {
+        let ClientFacts { listener, peer, .. } = receiver.client;
+        Place {
+            listener: receiver.settings.listener_names.of(listener),
+            mode: listener.mode.into(),
+            method,
+            client: Some(peer.ip()),
+        }
     };
-    if !matches!(request.method, Method::Get | Method::Head) {
-        return matched(receiver.settings, &place, &request.target);
+    if !matches!(method, Method::Get | Method::Head) {
+        return matched(receiver.settings, &place(), &request.target);
     }
     let worker = receiver.worker;
     let key = request.keep_key(worker.shared.store.secret());
     let target = &request.target;
     let find = || rules.for_target(target.host.as_bytes(), target.path_and_query);
     let mut recent = worker.recent_rules.borrow_mut();
-    recent.of(receiver.settings).rules(key, find) & rules.applicable(&place)
+    let of_target = recent.of(receiver.settings).rules(key, find);
+    // none of them: where it comes from says nothing more
+    match of_target.is_empty() {
+        true => Bits::NONE,
+        false => of_target & rules.applicable(&place()),
+    }
 }
 
 /// The rules that are for a request for the store alone, which has no client.
