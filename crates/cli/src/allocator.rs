@@ -3,6 +3,7 @@
 use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::c_void;
+use std::ops::RangeInclusive;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
@@ -13,6 +14,8 @@ static ALLOCATOR: Allocator = Allocator;
 /// What needs no larger alignment than all memory of `malloc` has is requested without one. With
 /// one, mimalloc makes blocks larger and looks longer, unless a power of two is requested: that was
 /// a third of what a forwarded request spent on memory.
+///
+/// Blocks for whole records of TLS begin behind the boundary of a page ([`RECORD_OFFSET`]).
 struct Allocator;
 
 /// The alignment of what `malloc` returns, bytes, as in the standard library's `System`.
@@ -21,6 +24,25 @@ const MALLOC_ALIGN: usize = 16;
 /// A block that is smaller than the alignment may have a smaller one.
 const fn is_aligned_by_malloc(layout: Layout) -> bool {
     layout.align() <= MALLOC_ALIGN && layout.align() <= layout.size()
+}
+
+/// The size of a page, bytes.
+const PAGE_BYTES: usize = 4096;
+
+/// A whole record of TLS: 2^14 bytes of content, its head, and 17 to 24 bytes of its encryption
+/// (RFC 8446 §5.2, RFC 5288 §3). `rustls` copies content into a block of so many for each.
+const RECORD_BYTES: RangeInclusive<usize> = 16_385..=16_448;
+
+/// How far behind the boundary of a page their blocks begin, bytes. Where content and the place that
+/// it is copied to are 1 to 31 bytes apart, but for whole pages, `rep movsb` copies a thirtieth of
+/// what it does otherwise on AMD's Zen 3 and 4 (glibc bug 30994); behind the head of a record, it is
+/// 5. Content begins at a page, in memory files, and so did each block. With this, 256 KiB are
+/// encrypted in 40 us and not in 110 to 170.
+const RECORD_OFFSET: usize = 1024;
+
+fn is_for_record(size: usize) -> bool {
+    // one comparison: every allocation passes here
+    size.wrapping_sub(*RECORD_BYTES.start()) <= RECORD_BYTES.end() - RECORD_BYTES.start()
 }
 
 #[expect(
@@ -32,6 +54,9 @@ const fn is_aligned_by_malloc(layout: Layout) -> bool {
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if is_for_record(layout.size()) && layout.align() <= MALLOC_ALIGN {
+            return record_block(layout.size());
+        }
         match is_aligned_by_malloc(layout) {
             true => library::mi_malloc(layout.size()).cast(),
             // SAFETY: as promised
@@ -65,6 +90,12 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
+/// A block for a record of so many bytes; null if there is no memory.
+#[inline(never)]
+fn record_block(size: usize) -> *mut u8 {
+    library::mi_malloc_aligned_at(size, PAGE_BYTES, PAGE_BYTES - RECORD_OFFSET).cast()
+}
+
 /// Some functions of the library that [`mimalloc`] links; its own declarations come with all others
 /// and one more crate.
 #[expect(unsafe_code, reason = "declares functions of C")]
@@ -77,7 +108,14 @@ mod library {
         pub(super) safe fn mi_collect(force: bool);
         /// A block of so many bytes; null if there is no memory.
         pub(super) safe fn mi_malloc(size: usize) -> *mut c_void;
-        /// The same, all zero.
+        /// A block of so many bytes which `offset` bytes precede an address of this alignment, a
+        /// power of two; null if there is no memory.
+        pub(super) safe fn mi_malloc_aligned_at(
+            size: usize,
+            alignment: usize,
+            offset: usize,
+        ) -> *mut c_void;
+        /// A block of so many bytes, all zero.
         pub(super) safe fn mi_zalloc(size: usize) -> *mut c_void;
         /// Makes a block of the library larger or smaller, maybe at another address; null, and the
         /// block stays, if there is no memory.
@@ -112,4 +150,32 @@ static BEFORE_MAIN: extern "C" fn() = do_without_huge_pages;
 /// more time without them.
 pub(crate) fn use_huge_pages() {
     let _ = rustix::thread::disable_transparent_huge_pages(false);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_for_records_begin_behind_a_page_boundary_and_others_are_not_changed() {
+        let mut blocks = Vec::new();
+        for size in [16_384, 16_385, 16_406, 16_413, 16_448, 16_449].repeat(20) {
+            let mut block: Vec<u8> = Vec::with_capacity(size);
+            let offset = block.as_ptr().addr() % PAGE_BYTES;
+            assert_eq!(
+                offset == RECORD_OFFSET,
+                RECORD_BYTES.contains(&size),
+                "{size}"
+            );
+            block.extend((0..=255).cycle().take(size));
+            blocks.push(block);
+        }
+        // they grow, shrink and are freed as all others
+        for block in &mut blocks {
+            block.extend((0..=255).cycle().take(70_000));
+            block.truncate(100);
+            block.shrink_to_fit();
+            assert!(block.iter().copied().eq(0..100));
+        }
+    }
 }
