@@ -8,16 +8,20 @@ use super::frames::{
 };
 use crate::support::{Config, content};
 
-/// Requests at once, within the limit of a connection. With their resets, and one more request,
-/// they come in one read of 8 KiB, so that one moment holds for all of them: a client may have one
-/// more stream reset every few milliseconds.
+/// Requests at once, within the limit of a connection.
 const REQUESTS: u32 = 60;
 
-/// Batches of so many requests, more than one client may have reset at once and meanwhile.
-const BATCHES: u32 = 200;
+/// Batches, or connections, whose requests are more than one client may have reset at once, and
+/// meanwhile.
+const MANY: u32 = 3 * 2000 / REQUESTS;
 
-/// Connections, or batches, whose requests are more than one client may have reset at once.
-const MANY: u32 = 2 * 2000 / REQUESTS;
+/// Resets right before a request, as many as are permitted in 30 ms: of those that are refused
+/// nothing is taken, so that one more is permitted every 3 ms.
+const RIGHT_BEFORE: usize = 10;
+
+/// How often a client sends so many before it is refused, at most. What is permitted while one is
+/// on its way depends on how busy the machine is.
+const TRIES: u32 = 200;
 
 /// A response that is not sent at once.
 const LARGE: &str = "/stored/large";
@@ -91,10 +95,10 @@ fn last(batch: u32) -> u32 {
     2 * (REQUESTS + 1) * batch + 2 * REQUESTS + 1
 }
 
-/// Requests of a batch, each with its reset.
-fn reset_requests(batch: u32, claim: &[(&str, &str)]) -> Vec<u8> {
+/// Requests on these streams, each with its reset.
+fn reset_requests(streams: impl Iterator<Item = u32>, claim: &[(&str, &str)]) -> Vec<u8> {
     let both = |stream| [request(stream, LARGE, claim), reset(stream)].concat();
-    streams(batch).flat_map(both).collect()
+    streams.flat_map(both).collect()
 }
 
 /// Whether a request with this claim is answered that comes right behind the `before` of a batch.
@@ -119,7 +123,7 @@ fn proxy_that_names_no_client_is_refused_nothing_for_what_its_clients_have_reset
     for claim in claims {
         let mut client = connect(&clear);
         for batch in 0..MANY {
-            let before = reset_requests(batch, claim);
+            let before = reset_requests(streams(batch), claim);
             assert!(is_served(&mut client, batch, before, claim), "{claim:?}");
         }
     }
@@ -130,8 +134,11 @@ fn requests_that_are_reset_with_their_heads_count_for_their_client() {
     let clear = trusting(|config| config);
     let mut client = connect(&clear);
     let [one, another] = ["192.0.2.1", "192.0.2.2"].map(of);
-    let refused = (0..BATCHES).find(|batch| {
-        let before = reset_requests(*batch, &one);
+    for batch in 0..MANY {
+        client.write(&reset_requests(streams(batch), &one));
+    }
+    let refused = (MANY..MANY + TRIES).find(|batch| {
+        let before = reset_requests(streams(*batch).take(RIGHT_BEFORE), &one);
         !is_served(&mut client, *batch, before, &one)
     });
     let refused = refused.expect("it is refused");
@@ -154,7 +161,7 @@ fn streams_that_end_with_their_connection_count_for_no_client() {
             // DATA on no stream (RFC 9113 §6.1)
             client.send(DATA, 0, 0, b"content");
         } else {
-            let resets = (1..8).flat_map(|batch| reset_requests(batch, &another));
+            let resets = (1..8).flat_map(|batch| reset_requests(streams(batch), &another));
             client.write(&resets.collect::<Vec<_>>());
         }
         client.goaway();
