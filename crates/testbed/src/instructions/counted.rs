@@ -137,9 +137,15 @@ pub(super) fn ask(
     let mut left = usize::try_from(requests).unwrap_or(usize::MAX);
     while left > 0 {
         let asked = left.min(connections);
-        for stream in &mut streams[..asked] {
-            get::ask(stream, (lines, &target)).during("send weir a request")?;
-        }
+        let mut send = || {
+            let mut streams = streams[..asked].iter_mut();
+            streams.try_for_each(|stream| get::ask(stream, (lines, &target)))
+        };
+        let sent = match connections {
+            1 => send(),
+            _ => server.while_stopped(send),
+        };
+        sent.during("send weir requests")?;
         for stream in &mut streams[..asked] {
             let mut answer = Answer::default();
             get::read_into(stream, &mut answer).during("read a response of weir")?;

@@ -119,6 +119,18 @@ impl GuardedProcess {
         self.wait_for(&tree, GRACE);
     }
 
+    /// Stops everything that descends from the child, or has it go on.
+    pub(crate) fn stop(&self, is_stopped: bool) {
+        let signal = if is_stopped {
+            Signal::STOP
+        } else {
+            Signal::CONT
+        };
+        for &id in usage::tree(self.id()).iter().skip(1) {
+            send(id, signal);
+        }
+    }
+
     /// Sends SIGTERM to the child; kills it and its children after `grace`.
     pub(crate) fn end(&mut self, grace: Duration) {
         if self.ended().is_some() {

@@ -142,6 +142,14 @@ impl Server {
         self.guarded.kill();
     }
 
+    /// What `act` does while the program is stopped: it finds all of that at once.
+    pub(crate) fn while_stopped<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.guarded.stop(true);
+        let done = act();
+        self.guarded.stop(false);
+        done
+    }
+
     /// Sends SIGTERM, and waits for its end so long at most.
     pub(crate) fn end(&mut self, limit: Duration) {
         self.guarded.end(limit);
