@@ -58,7 +58,8 @@ impl MemoryStore {
     ) -> Result<ContentLoad, NotLoaded> {
         let body = &response.body;
         let is_on_disk = body.is_whole() && body.bytes_in_memory() == 0;
-        if !is_on_disk || !may_load(0, body.len()) || !body.needs_read() {
+        let is_for_memory = may_load(0, body.len()) && self.check_size(body.len()).is_ok();
+        if !is_on_disk || !is_for_memory || !body.needs_read() {
             return Err(NotLoaded::NotWanted);
         }
         let id = self.shard(primary).begin_load(primary, response)?;

@@ -57,7 +57,7 @@ struct Tiers {
     written: u64,
 }
 
-fn open(folder: &Path, files: Arc<dyn Files>) -> Arc<MemoryStore> {
+fn open(folder: &Path, files: Arc<dyn Files>, largest_in_memory: u64) -> Arc<MemoryStore> {
     let directory = DirectoryConfig {
         path: folder.join("store"),
         bytes: 64 << 20,
@@ -69,7 +69,7 @@ fn open(folder: &Path, files: Arc<dyn Files>) -> Arc<MemoryStore> {
         BUDGET,
         EvictionKind::S3Fifo,
         1,
-        LARGEST_IN_MEMORY,
+        largest_in_memory,
         Secret([1; 16]),
     );
     Arc::new(store.with_disk(disk, Rule::Always, u64::MAX))
@@ -156,7 +156,7 @@ impl Tiers {
     fn on(files: Arc<dyn Files>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         Self {
-            store: open(folder.path(), Arc::clone(&files)),
+            store: open(folder.path(), Arc::clone(&files), LARGEST_IN_MEMORY),
             folder,
             files,
             written: 0,
@@ -169,9 +169,15 @@ impl Tiers {
 
     /// Ends the process in good order, and begins another.
     fn reopen(&mut self) {
+        self.reopen_with(LARGEST_IN_MEMORY);
+    }
+
+    /// The same with another limit of what is in memory.
+    fn reopen_with(&mut self, largest_in_memory: u64) {
         self.settle();
         self.store.disk().expect("there is one").close();
-        self.store = open(self.folder.path(), Arc::clone(&self.files));
+        let files = Arc::clone(&self.files);
+        self.store = open(self.folder.path(), files, largest_in_memory);
         self.written = 0;
     }
 

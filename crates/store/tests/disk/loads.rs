@@ -90,6 +90,18 @@ fn content_in_the_page_cache_is_not_loaded() {
 }
 
 #[test]
+fn content_that_is_larger_than_memory_keeps_is_not_loaded() {
+    for (largest, expected) in [(LENGTH, None), (LENGTH - 1, Some(NotLoaded::NotWanted))] {
+        let mut tiers = Tiers::new();
+        tiers.put(KEY, 10, LENGTH);
+        tiers.reopen_with(largest);
+        let found = tiers.on_disk(KEY).expect("it is on disk");
+        assert!(found.body.needs_read());
+        assert_eq!(refusal(tiers.load(&found)), expected, "{largest}");
+    }
+}
+
+#[test]
 fn loaded_content_is_not_stored_if_it_was_purged_replaced_or_dropped_meanwhile() {
     let check_end = |what: &str, change: &dyn Fn(&mut Tiers, &Arc<StoredResponse>)| {
         let mut tiers = Tiers::new();
