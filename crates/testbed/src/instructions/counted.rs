@@ -1,5 +1,5 @@
-//! Requests whose instructions are counted: two runs of weir under callgrind, over kept connections,
-//! with every byte of every response checked.
+//! Requests whose instructions are counted: two runs of weir under callgrind, over kept
+//! connections, with every byte of every response checked.
 
 use super::callgrind::{self, ByThread};
 use crate::client::get::{self, Answer};

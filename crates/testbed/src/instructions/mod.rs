@@ -3,9 +3,9 @@
 //! earlier record, if one is named; and with rules of the operator.
 //!
 //! Two runs send N and 3N requests over one kept connection, or over several which are readable
-//! together. The difference of the busiest thread by 2N is what a request costs: what the start, the
-//! first request and the end cost is in both.
-//! Counts repeat within a percent or so on a busy machine, where CPU time does not.
+//! together. The difference of the busiest thread by 2N is what a request costs: what the start,
+//! the first request and the end cost is in both. Counts repeat within a percent or so on a busy
+//! machine, where CPU time does not.
 
 pub(crate) mod callgrind;
 pub(crate) mod count;
