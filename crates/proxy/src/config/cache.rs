@@ -34,7 +34,7 @@ table! {
         /// included. `rfc9111`: nothing more than any other response (RFC 9111 §7.3), for origins
         /// that mark what may not be shared.
         set_cookie: SetCookieRule = SetCookieRule::Permitted;
-        /// The largest response kept in memory, head and content. Larger ones are kept on disk, or
+        /// The largest response kept in memory, by content alone. Larger ones are kept on disk, or
         /// are forwarded and not stored if there is no disk. A quarter of the default budget, so
         /// that one download cannot fill it; at most `memory`, which is also the default where
         /// `memory` is smaller. Under `s3-fifo` a new response that is larger than the small queue
