@@ -2,6 +2,7 @@
 //! is no systemd in a container.
 
 use crate::support::{Config, PATIENCE, Signal, Weir};
+use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
 use tempfile::TempDir;
 
@@ -37,7 +38,13 @@ impl Manager {
 
     fn message(&self) -> String {
         let mut bytes = [0; 512];
-        let length = self.socket.recv(&mut bytes).expect("a message");
+        let length = loop {
+            match self.socket.recv(&mut bytes) {
+                // by what stops all processes for a while (signal(7), of sockets with a timeout)
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                received => break received.expect("a message"),
+            }
+        };
         String::from_utf8_lossy(&bytes[..length]).into_owned()
     }
 }
