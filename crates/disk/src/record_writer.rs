@@ -226,6 +226,13 @@ impl RecordWriter {
         new
     }
 
+    /// What there is to know of the record that [`Self::commit`] makes it.
+    #[must_use]
+    pub fn record(&self) -> PendingRecord {
+        let progress = Arc::clone(&self.progress);
+        PendingRecord { progress }
+    }
+
     /// Wakes `waker` once when there is more in [`Self::written`] or the writer has failed.
     pub fn wake_on_written(&self, waker: &Waker) {
         self.progress.wake_later(waker, |state| {

@@ -12,3 +12,4 @@ pub(crate) mod kept_content;
 pub(crate) mod links;
 pub(crate) mod paused_fetches;
 pub(crate) mod shared;
+pub(crate) mod write_behind;

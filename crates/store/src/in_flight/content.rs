@@ -281,6 +281,19 @@ impl InFlightContent {
         }
     }
 
+    /// What was brought has become a record of these extents, which take its place, unless they do
+    /// not have all of it.
+    pub fn put_all_on_disk(&mut self, extents: Vec<Extent>) {
+        let body = StoredContent::on_disk(extents, self.complete_length);
+        let has_all = |body: &StoredContent| {
+            self.sealed.is_empty() && body.present_bytes() == self.base.present_bytes()
+        };
+        if let Some(body) = body.filter(has_all) {
+            self.base = body;
+            self.base_bytes = self.base.charged_bytes();
+        }
+    }
+
     /// Ends the open blocks.
     pub(crate) fn seal_all(&mut self) {
         for index in 0..self.positions.len() {

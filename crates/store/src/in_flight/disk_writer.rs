@@ -103,6 +103,11 @@ impl DiskWriter {
         self.handed_bytes
     }
 
+    /// What there is to know of the record that [`Self::commit`] makes it.
+    pub(crate) fn record(&self) -> PendingRecord {
+        self.writer.record()
+    }
+
     /// Makes it a record with `meta`.
     ///
     /// # Errors

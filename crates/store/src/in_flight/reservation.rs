@@ -11,6 +11,7 @@ use crate::shard::InFlightId;
 use crate::stored::StoredResponse;
 use std::sync::Arc;
 use std::task::Waker;
+use weir_disk::PendingRecord;
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Now};
 
@@ -228,6 +229,16 @@ impl Reservation {
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         self.shard().is_outdated(self.id)
+    }
+
+    /// The record that [`Self::commit`] makes of what goes to disk as it arrives; `None` if it does
+    /// not go there.
+    #[must_use]
+    pub fn record(&self) -> Option<PendingRecord> {
+        match &self.disk {
+            ToDisk::Writing(disk_writer) => Some(disk_writer.record()),
+            ToDisk::Not | ToDisk::Never => None,
+        }
     }
 
     /// The response is whole, or a part that is worth keeping: from now on it is found. It takes

@@ -18,8 +18,9 @@ pub(crate) use passing::{LetGo, PassingRoom};
 pub(crate) use readers::{COPY_BYTES_MAX, JoinTerms, ReaderAction};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
+use weir_disk::PendingRecord;
 use weir_measure::{Counters, Metric};
 use weir_policy::Digest;
 use weir_policy::catalog::Refusal;
@@ -59,6 +60,8 @@ pub(crate) struct InFlightResponse {
     /// A fetch of it ended with the quota of its link.
     is_link_spent: AtomicBool,
     gives_way: AtomicBool,
+    /// Itself; none if it is for one client.
+    me: Weak<Self>,
     inner: Mutex<Inner>,
 }
 
@@ -84,6 +87,8 @@ struct Inner {
     /// There is no room to store it: content stays only until its readers have read it.
     passing: Option<Passing>,
     outcome: Option<Outcome>,
+    /// The record on disk that it becomes; `None` once its memory is given back for it.
+    record: Option<PendingRecord>,
     /// Round trips of the fastest reader and of the next hop, microseconds; 0 if unknown.
     client_us: u32,
     next_hop_us: u32,
@@ -150,7 +155,7 @@ impl InFlightResponse {
             passing,
             ..Inner::new(fill, content)
         };
-        let in_flight = Self {
+        let in_flight = |me: &Weak<Self>| Self {
             key: params.key,
             read_ahead: params.rules.read_ahead,
             abort: params.abort,
@@ -165,9 +170,10 @@ impl InFlightResponse {
             counters: Arc::clone(worker.shared.common_counters()),
             is_link_spent: AtomicBool::new(false),
             gives_way: AtomicBool::new(false),
+            me: Weak::clone(me),
             inner: Mutex::new(inner),
         };
-        (Arc::new(in_flight), fetch)
+        (Arc::new_cyclic(in_flight), fetch)
     }
 
     /// The rest of `response`, `span` of it, for one client only: nothing of it is here or kept,
@@ -210,6 +216,7 @@ impl InFlightResponse {
             counters: Arc::clone(worker.shared.common_counters()),
             is_link_spent: AtomicBool::new(false),
             gives_way: AtomicBool::new(false),
+            me: Weak::new(),
             inner: Mutex::new(inner),
         };
         Some((Arc::new(in_flight), reader))
@@ -531,6 +538,7 @@ impl Inner {
             trailers: Box::default(),
             passing: None,
             outcome: None,
+            record: None,
             client_us: 0,
             next_hop_us: 0,
             read_ahead_max: 0,

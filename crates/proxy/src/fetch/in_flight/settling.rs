@@ -3,6 +3,8 @@
 use super::{InFlightResponse, Inner, Outcome};
 use crate::log::report;
 use crate::worker::core::Worker;
+use std::sync::Weak;
+use weir_disk::PendingRecord;
 use weir_measure::Metric;
 use weir_policy::NotStored;
 use weir_policy::fetch::CutReason;
@@ -36,6 +38,9 @@ impl InFlightResponse {
             drop(worker.shared.store.purge_one(self.key, part, selecting));
         }
         inner.outcome = Some(outcome);
+        if inner.record.is_some() {
+            worker.write_behind.push(Weak::clone(&self.me));
+        }
         if let Some(group) = inner.group.take() {
             group.close();
         }
@@ -74,11 +79,32 @@ impl InFlightResponse {
         if is_whole && !self.has_length && response.facts.status != 204 {
             response.add_content_length();
         }
+        let record = reservation.record();
         let committed = reservation.commit(worker.now(), self.vary.clone(), response);
+        if committed.is_ok() && inner.fill.readers() > 0 {
+            inner.record = record;
+        }
         Ok(match committed {
             Ok(()) if is_whole => Outcome::Whole,
             Ok(()) => Outcome::Part,
             Err(refusal) => Outcome::Refused(refusal),
         })
+    }
+
+    /// Gives back the memory of what is on disk by now, for readers that are behind; `false` once
+    /// there is nothing more to wait for.
+    pub(crate) fn give_back_written(&self) -> bool {
+        let inner = &mut *self.lock();
+        let extents = match inner.record.as_ref().map(PendingRecord::extents) {
+            Some(None) => return true,
+            Some(Some(Ok(extents))) => extents,
+            // what cannot be written stays in memory
+            None | Some(Some(Err(_))) => Vec::new(),
+        };
+        inner.record = None;
+        if !extents.is_empty() {
+            inner.content.put_all_on_disk(extents);
+        }
+        false
     }
 }

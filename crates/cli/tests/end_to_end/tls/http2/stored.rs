@@ -176,3 +176,35 @@ fn large_stored_response_is_sent_whole_while_it_is_evicted() {
     assert!(received == bytes);
     clear.expect_others_are_served();
 }
+
+#[test]
+fn reader_that_has_stopped_holds_no_memory_of_a_response_that_is_on_disk() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let directories = format!("[{{ path = {:?}, size = \"256MiB\" }}]", folder.path());
+    let clear = Clear::with(|config| {
+        let config = config.set("disk.enabled", "true");
+        let config = config.set("disk.directories", &directories);
+        config.set("cache.largest_response", "\"64KiB\"")
+    });
+    // it ends within what is written at once: that is on its way when the last byte has come
+    let expected = content(11, 4_800_000);
+    clear.nginx.file("stored/large", &expected);
+    let windows = [(INITIAL_WINDOW_SIZE, 0)];
+    let mut client = Frames::with_settings(clear.weir.address(), &windows);
+    get_large(&mut client, &clear.weir);
+    assert_eq!(client.until(HEADERS).kind, HEADERS);
+    let url = clear.weir.url("/stored/large");
+    assert!(Curl::direct().fetch(&url).reply().body == expected);
+    clear.weir.until("memory that is given back", |metrics| {
+        metrics.count("weir_store_used_bytes") < 100_000
+    });
+    // it reads on, from disk
+    for stream in [0, 1] {
+        client.send(WINDOW_UPDATE, 0, stream, &8_000_000_u32.to_be_bytes());
+    }
+    let mut received = Vec::new();
+    while received.len() < expected.len() {
+        received.extend(client.until(DATA).payload);
+    }
+    assert!(received == expected);
+}
