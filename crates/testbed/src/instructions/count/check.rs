@@ -22,7 +22,7 @@ const SLACK: f64 = 0.1;
 
 /// A case that seems to cost more is counted again, so often in all: what disturbs a run only adds
 /// to it.
-const ROUNDS_MAX: u32 = 4;
+const ROUNDS_MAX: u32 = 8;
 
 /// What to compare with.
 #[derive(Args, Debug)]
