@@ -34,9 +34,9 @@ const RECORD_BYTES: RangeInclusive<usize> = 16_385..=16_448;
 /// How far behind the boundary of a page their blocks begin, bytes. Where content and the place
 /// that it is copied to are 1 to 31 bytes apart, but for whole pages, `rep movsb` copies a
 /// thirtieth of what it does otherwise on AMD's Zen 3 and 4 (glibc bug 30994); behind the head of a
-/// record, it is 5 to 13. Content begins at a page, in memory files, and so did each block. With
-/// this, `rustls` encrypts 256 KiB in 40 us and not in 110 to 170. Frames of HTTP/2 that are
-/// gathered begin elsewhere again: half a page behind a boundary.
+/// record, it is 5 to 13. Content begins at a page, in memory files, and so did each block: what
+/// that cost is in docs/tls.md. Frames of HTTP/2 that are gathered begin elsewhere again: half a
+/// page behind a boundary.
 const RECORD_OFFSET: usize = 1024;
 
 /// What the address of a block and [`RECORD_OFFSET`] are the same modulo, bytes. The blocks of this

@@ -1,13 +1,14 @@
-//! Responses that are stored and read, and whose last content is still being written to disk.
+//! Responses that are stored and still read, and whose last content is being written to disk.
 //!
-//! Their readers would have it in memory until they have read it, however slowly, and it would be
-//! in the account of the store for as long.
+//! Without this, that content would stay in memory, and in the account of the store, until the
+//! slowest reader has read it. The store does the same for its own responses.
 
 use crate::fetch::in_flight::InFlightResponse;
 use std::cell::RefCell;
 use std::sync::Weak;
 
-/// Those that a worker has stored. There is one for a response in flight at most.
+/// Those that a worker has stored. What waits to be written is bounded by the queue of the disk,
+/// and so is their number.
 #[derive(Debug, Default)]
 pub(crate) struct WriteBehind(RefCell<Vec<Weak<InFlightResponse>>>);
 
