@@ -9,7 +9,9 @@
 //! for idle connections. Its price: a lost packet holds back all streams of a connection.
 //!
 //! *Room* is what the next hop permits (`SETTINGS_MAX_CONCURRENT_STREAMS`), what we do, and what
-//! the windows of its streams may hold in memory together, since all readers may stop at once.
+//! the windows of its streams may hold in memory together, since all readers may stop at once. Of a
+//! connection whose settings have not come, it is what was permitted on the last one: requests that
+//! are sent before (RFC 9113 §3.4) would be refused if they are more.
 //!
 //! *None has room*: one is opened, and the requests that come meanwhile wait for it, as many as it
 //! will carry.
@@ -114,6 +116,8 @@ pub struct MultiplexedHop {
     opening: u32,
     /// Requests that wait.
     waiting: u32,
+    /// What the next hop has permitted last, on any connection.
+    permitted: Option<u32>,
 }
 
 impl MultiplexedHop {
@@ -124,6 +128,16 @@ impl MultiplexedHop {
             rules,
             ..Self::default()
         }
+    }
+
+    /// Requests that a connection carries at once before the next hop has said how many it permits
+    /// there: as many as it did on the last one, and at least one, which shows whether it still
+    /// does.
+    #[must_use]
+    pub fn first_max(&self) -> u32 {
+        let most = self.rules.streams_max;
+        self.permitted
+            .map_or(most, |permitted| permitted.clamp(1, most.max(1)))
     }
 
     /// What the next request does; with `fresh` it is repeated, as a connection has failed it.
@@ -139,7 +153,7 @@ impl MultiplexedHop {
             return StreamChoice::Take(*id);
         }
         // as many as the first of those that are being opened will carry, as far as is known
-        let each = self.rules.streams_max;
+        let each = self.first_max();
         match self.opening.saturating_mul(each) > self.waiting {
             true => StreamChoice::Wait,
             false => StreamChoice::Open,
@@ -177,7 +191,7 @@ impl MultiplexedHop {
         let connection = Multiplexed {
             opened: now,
             streams: 0,
-            peer_max: self.rules.streams_max,
+            peer_max: self.first_max(),
             window_bytes,
             is_draining: false,
             is_exclusive: false,
@@ -231,6 +245,7 @@ impl MultiplexedHop {
 
     /// The next hop permits so many requests at once.
     pub fn set_peer_max(&mut self, id: ConnectionId, streams: u32) {
+        self.permitted = Some(streams);
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.peer_max = streams;
         }
@@ -369,6 +384,31 @@ mod tests {
             hop.opening_ends();
         }
         assert_eq!(choose(&hop, 0), StreamChoice::Open);
+    }
+
+    #[test]
+    fn new_connection_carries_as_many_as_the_last_one_was_permitted() {
+        let mut hop = hop(1);
+        assert_eq!(hop.first_max(), 100);
+        hop.set_peer_max(ConnectionId(0), 2);
+        hop.closed(ConnectionId(0));
+        // each that is opened is for as many that wait
+        for _ in 0..2 {
+            assert_eq!(choose(&hop, 0), StreamChoice::Open);
+            hop.opening_begins();
+            for _ in 0..2 {
+                assert_eq!(choose(&hop, 0), StreamChoice::Wait);
+                hop.wait_begins();
+            }
+        }
+        hop.opened(Tick(0), ConnectionId(1), 16 * KIB);
+        assert_eq!(hop.room(ConnectionId(1)), 2);
+        // one is sent where none was permitted, to see
+        hop.set_peer_max(ConnectionId(1), 0);
+        hop.opened(Tick(0), ConnectionId(2), 16 * KIB);
+        assert_eq!(hop.room(ConnectionId(2)), 1);
+        hop.set_peer_max(ConnectionId(2), u32::MAX);
+        assert_eq!(hop.first_max(), 100);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 use weir_measure::{Counters, Metric, Reuse, Supply};
-use weir_policy::connections::{ConnectionId, StreamRules};
+use weir_policy::connections::ConnectionId;
 use weir_semantics::ProxyError;
 
 /// Bytes of a decoded head, with 32 for each field (RFC 9113 §6.5.2).
@@ -81,7 +81,7 @@ impl Connection {
             link: _,
         } = opened;
         permit.becomes_multiplexed();
-        let (now, rules) = (worker.now(), StreamRules::default());
+        let (now, table) = (worker.now(), Table::of(worker));
         let base = first_window(destination.read_ahead, now);
         // its bounds are the windows of the streams
         let mut flow = NextHopFlow::of(stream.tcp(), base.unwrap_or_default());
@@ -95,7 +95,7 @@ impl Connection {
             .max_frame_size(FRAME_BYTES_MAX)
             .initial_window_size(window_bytes)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .initial_max_send_streams(rules.streams_max as usize)
+            .initial_max_send_streams(table.first_max(&hop) as usize)
             .max_concurrent_reset_streams(RESET_STREAMS_MAX)
             .reset_stream_duration(RESET_REMEMBERED)
             // what resets it brings about is bounded by its budget of frames
@@ -107,7 +107,6 @@ impl Connection {
             let text = format!("no HTTP/2 with {hop}: {error}");
             ConnectFailure::new(ProxyError::ConnectionTerminated, text)
         })?;
-        let table = Table::of(worker);
         let begun = Rc::new(Self {
             id: table.number(),
             hop,

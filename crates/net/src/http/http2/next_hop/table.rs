@@ -208,6 +208,13 @@ impl Table {
         }
     }
 
+    /// Requests that a new connection to a next hop carries at once before its settings have come.
+    pub(super) fn first_max(&self, hop: &HopKey) -> u32 {
+        let hops = self.hops.borrow();
+        let known = hops.get(hop).map(|hop| hop.streams.first_max());
+        known.unwrap_or(StreamRules::default().streams_max)
+    }
+
     /// A connection is about to be opened.
     pub(super) fn begin_opening(self: &Rc<Self>, hop: &HopKey) -> Opening {
         let mut hops = self.hops.borrow_mut();
