@@ -158,7 +158,12 @@ fn around(origin: &str) {
     // framing in trailers is dropped
     let expected = "103 </a.css>; rel=preload 200 hello {\"x-sum\":\"5\"}";
     assert_eq!(line(), expected);
-    let expected = "{\"bytes\":300000,\"trailers\":{\"x-t\":\"1\"},\"cookie\":\"a=1; b=2\"}";
+    // those of a request reach a next hop that has its connection for itself
+    let trailers = match origin {
+        "http1" => "{\"x-t\":\"1\"}",
+        _ => "{}",
+    };
+    let expected = format!("{{\"bytes\":300000,\"trailers\":{trailers},\"cookie\":\"a=1; b=2\"}}");
     assert_eq!(line(), expected);
     assert!(node.wait().expect("it ends").success());
 }

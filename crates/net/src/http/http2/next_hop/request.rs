@@ -3,7 +3,6 @@
 use super::head::{self, Place};
 use super::protocol_error::HopProtocolError;
 use super::stream::{Halves, StreamPlace, StreamState};
-use crate::http::http2::head::trailer_fields;
 use crate::http::http2::piece::{Offer, Piece, STREAM_BYTES_MAX, SendQueue};
 use crate::http::http2::stream_capacity::{copied, io_error, poll_queue_room, poll_window};
 use crate::next_hops::SpentLink;
@@ -70,7 +69,7 @@ impl<'a> Http2Request<'a> {
     ) -> Poll<io::Result<usize>> {
         let offered: usize = content.iter().map(|piece| piece.len()).sum();
         if !self.state.head.is_empty() {
-            let ends = offered == 0 && end.is_some_and(<[u8]>::is_empty);
+            let ends = offered == 0 && end.is_some();
             self.send_head(ends)?;
         }
         if self.state.is_ended {
@@ -84,8 +83,9 @@ impl<'a> Http2Request<'a> {
             0 => 0,
             offered => ready!(poll_room(self.state, self.place, stream, cx, offered))?,
         };
-        let end = end.filter(|_| count == offered);
-        let ends = end.is_some_and(<[u8]>::is_empty);
+        // without the trailer section, as RFC 9110 §6.5.1 permits: nginx ends the connection for
+        // one, and all other requests that it carries
+        let ends = end.is_some() && count == offered;
         if count > 0 || ends {
             let queue = &self.place.connection.shared.queue;
             let piece = Piece::new(
@@ -96,12 +96,7 @@ impl<'a> Http2Request<'a> {
             stream.send_data(piece, ends).map_err(io_error)?;
             self.state.sent_bytes += count as u64;
         }
-        if let Some(section) = end.filter(|section| !section.is_empty()) {
-            let fields = trailer_fields(section).unwrap_or_default();
-            stream.send_trailers(fields).map_err(io_error)?;
-            self.state.sent_bytes += section.len() as u64;
-        }
-        self.state.is_ended |= end.is_some();
+        self.state.is_ended |= ends;
         Poll::Ready(Ok(count))
     }
 
