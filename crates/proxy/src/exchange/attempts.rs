@@ -66,7 +66,13 @@ impl Attempts {
             // the target is read for that: not where no HTTP/2 is spoken
             let speaks_http2 = self.next_hop.destination.hop.http2;
             let by_http1 = speaks_http2 && needs_http1(exchange);
-            let how = (self.need, by_http1);
+            let is_alone = speaks_http2 && has_large_head(exchange);
+            let need = if is_alone {
+                ConnectionNeed::Exclusive
+            } else {
+                self.need
+            };
+            let how = (need, by_http1);
             let opened = open(worker, &settings, &self.next_hop, how).await;
             let failure = match opened {
                 Ok(mut hop) => {
@@ -403,6 +409,15 @@ pub(crate) fn fail_peer(worker: &Worker, peer: &PeerSource, failed: Failed, conn
 fn needs_http1(exchange: &RequestState) -> bool {
     let request = &exchange.request;
     request.upgrade || !is_target_of_http2(request.path_and_query())
+}
+
+/// Request heads of more bytes share no connection of HTTP/2: nginx ends it for a field of more
+/// than 8 KiB, HAProxy for a head of 15, and the requests of others would end with it. What is
+/// added on the way is less than the rest of 8 KiB.
+const SHARED_HEAD_BYTES_MAX: usize = 7 * 1024;
+
+fn has_large_head(exchange: &RequestState) -> bool {
+    exchange.request.head_bytes() > SHARED_HEAD_BYTES_MAX
 }
 
 /// A stream to `next_hop`, by HTTP/1.1 if it must be; a sibling has its own time to accept a

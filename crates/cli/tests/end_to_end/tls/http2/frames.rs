@@ -85,6 +85,11 @@ impl Frames {
         frames
     }
 
+    /// Another end of the connection, to send by.
+    pub(super) fn sender(&self) -> Self {
+        Self(self.0.try_clone().expect("a descriptor"))
+    }
+
     fn settings(&mut self, settings: &[(u16, u32)]) {
         let mut payload = Vec::new();
         for (setting, value) in settings {

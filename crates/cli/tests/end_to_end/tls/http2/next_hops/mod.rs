@@ -1,6 +1,7 @@
 //! HTTP/2 toward next hops: nginx, over TLS and in clear, and servers that send their own frames.
 
 mod hostile;
+mod of_others;
 mod places;
 mod refused;
 mod transfers;
@@ -15,6 +16,7 @@ const LOCATIONS: &str = "
     location /version { add_header Cache-Control no-store; return 200 \"$server_protocol|$http_te\"; }
     location /told { add_header Cache-Control no-store; return 200 \"$scheme|$http_host|$http_via\"; }
     location /put/ { dav_methods PUT; }
+    location /large/ { add_header Cache-Control no-store; }
 ";
 
 /// nginx that speaks HTTP/2, behind a gateway with one worker.
