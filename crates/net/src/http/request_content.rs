@@ -1,18 +1,29 @@
 //! The content of a request, as it is received from the client.
 
+mod kept_content;
+
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleContent;
 use super::http1::Http1Content;
 use super::http2::Http2Content;
 use super::received_content::{ContentError, ReceivedContent};
 use crate::filter::{ContentFilter, RequestFilter};
+use kept_content::KeptContent;
 use std::task::{Context, Poll, ready};
 use weir_wire::{BodyError, BodyLength};
 
 /// The content of a request.
 pub struct RequestContent<'c> {
     pub(super) kind: Kind<'c>,
-    filter: Option<Box<RequestFilter>>,
+    passes: Option<Box<Passes>>,
+}
+
+/// What the content passes on its way to whom it is given to.
+enum Passes {
+    /// A filter that may change it.
+    Filter(RequestFilter),
+    /// A copy is kept of it.
+    Kept(KeptContent),
 }
 
 pub(super) enum Kind<'c> {
@@ -29,14 +40,14 @@ impl<'c> RequestContent<'c> {
     pub(super) const fn http1(content: Http1Content<'c>) -> Self {
         Self {
             kind: Kind::Http1(content),
-            filter: None,
+            passes: None,
         }
     }
 
     pub(super) const fn http2(content: Http2Content) -> Self {
         Self {
             kind: Kind::Http2(content),
-            filter: None,
+            passes: None,
         }
     }
 
@@ -44,7 +55,7 @@ impl<'c> RequestContent<'c> {
     pub(super) const fn double(content: DoubleContent) -> Self {
         Self {
             kind: Kind::Double(content),
-            filter: None,
+            passes: None,
         }
     }
 
@@ -52,7 +63,24 @@ impl<'c> RequestContent<'c> {
     /// used; they are the last of it if it `is_last`. What is counted is what the client sends;
     /// there is no trailer section.
     pub fn set_filter(&mut self, filter: Box<dyn ContentFilter>, received: Vec<u8>, is_last: bool) {
-        self.filter = Some(Box::new(RequestFilter::new(filter, received, is_last)));
+        let filter = RequestFilter::new(filter, received, is_last);
+        self.passes = Some(Box::new(Passes::Filter(filter)));
+    }
+
+    /// Keeps what is received from now on, as long as it is not too much, to be given again: not of
+    /// content that passes a filter, or has begun to be received without being kept.
+    pub fn keep(&mut self) {
+        if self.passes.is_none() && !self.is_begun() {
+            self.passes = Some(Box::new(Passes::Kept(KeptContent::default())));
+        }
+    }
+
+    /// Has all of it be received again, from its beginning; `false` if it was not kept.
+    pub fn rewind(&mut self) -> bool {
+        match self.passes.as_deref_mut() {
+            Some(Passes::Kept(kept)) => kept.rewind(),
+            Some(Passes::Filter(_)) | None => false,
+        }
     }
 
     /// How long it is as the client sends it, and how it is framed on HTTP/1.1.
@@ -100,11 +128,14 @@ impl<'c> RequestContent<'c> {
         scratch: &mut [u8],
         into: &mut Vec<u8>,
     ) -> Poll<Result<ReceivedContent, ContentError>> {
-        match &mut self.filter {
-            None => {
-                of_client_kind!(&mut self.kind, content => content.poll_receive(cx, scratch, into))
-            }
-            Some(filter) => self.kind.poll_filtered(filter, cx, scratch, into),
+        let kind = &mut self.kind;
+        match self.passes.as_deref_mut() {
+            None => of_client_kind!(kind, content => content.poll_receive(cx, scratch, into)),
+            Some(Passes::Filter(filter)) => kind.poll_filtered(filter, cx, scratch, into),
+            Some(Passes::Kept(kept)) => kept.poll_give(
+                into,
+                |into| of_client_kind!(kind, content => content.poll_receive(cx, scratch, into)),
+            ),
         }
     }
 
@@ -112,17 +143,22 @@ impl<'c> RequestContent<'c> {
     /// no such signal; there it is reading less that holds a client back. With a filter, what it
     /// takes is used.
     pub fn consumed(&mut self, bytes: usize) {
-        if self.filter.is_none() {
-            of_client_kind!(&mut self.kind, content => content.consumed(bytes));
-        }
+        let bytes = match self.passes.as_deref_mut() {
+            None => bytes,
+            Some(Passes::Filter(_)) => return,
+            Some(Passes::Kept(kept)) => kept.consumed(bytes),
+        };
+        of_client_kind!(&mut self.kind, content => content.consumed(bytes));
     }
 
     /// The trailer section, as field lines with CRLF; empty before the end.
     #[must_use]
     pub fn trailers(&self) -> &[u8] {
-        match self.filter {
-            None => of_client_kind!(&self.kind, content => content.trailers()),
-            Some(_) => &[],
+        match self.passes.as_deref() {
+            Some(Passes::Filter(_)) => &[],
+            Some(Passes::Kept(_)) | None => {
+                of_client_kind!(&self.kind, content => content.trailers())
+            }
         }
     }
 

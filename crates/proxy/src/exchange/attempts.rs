@@ -11,7 +11,7 @@ use crate::worker::core::Worker;
 use std::sync::Arc;
 use tokio::time::timeout;
 use weir_measure::Metric;
-use weir_net::http::{ConnectionNeed, NextHopStream, is_target_of_http2};
+use weir_net::http::{ConnectionNeed, NextHopStream, RequestContent, is_target_of_http2};
 use weir_net::next_hops::{ConnectionRules, Destination};
 use weir_policy::connections::HopId;
 use weir_policy::now::Tick;
@@ -235,19 +235,20 @@ impl Attempts {
     }
 
     /// Whether the request is sent once more, after `hop` was closed without a byte of an
-    /// answer.
+    /// answer; `content` is then given again.
     pub(crate) fn repeat(
         &mut self,
         exchange: &RequestState,
         worker: &Worker,
         hop: &NextHopStream,
+        content: Option<&mut RequestContent<'_>>,
     ) -> bool {
         let attempt = FailedAttempt {
             method: exchange.request.method,
-            body: if exchange.request.has_content() {
-                BodySent::Consumed
-            } else {
-                BodySent::None
+            body: match exchange.request.has_content() {
+                false => BodySent::None,
+                true if content.is_some_and(RequestContent::rewind) => BodySent::Replayable,
+                true => BodySent::Consumed,
             },
             connection_was_reused: hop.facts().reused,
             shared_connection_broke: hop.has_shared_connection_broken(),

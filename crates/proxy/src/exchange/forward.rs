@@ -300,7 +300,7 @@ async fn ask_in_background(
         }
         match talk_in_background(worker, exchange, &mut hop, request, stored).await {
             ResponseOutcome::Failed(HopFailure::Unanswered(reason)) => {
-                if attempts.repeat(exchange, worker, &hop) {
+                if attempts.repeat(exchange, worker, &hop, None) {
                     continue;
                 }
                 if let Err(reason) = attempts.pass(exchange, worker, reason) {
@@ -402,6 +402,11 @@ async fn send_and_receive(
 ) -> ResponseOutcome {
     let has_content = exchange.request.has_content();
     let worker = Rc::clone(&exchange.worker);
+    if has_content && hop.is_http2() {
+        // many next hops end connections in order after so many requests, and act upon none of
+        // those that come meanwhile
+        stream.content.keep();
+    }
     let (from_client, to_client) = (&mut stream.content, &mut stream.response);
     let (mut to_hop, from_hop) = hop.split();
     if let Err(failure) = upload::send_head(&mut to_hop, request, exchange).await {

@@ -166,7 +166,9 @@ impl Asking {
         let worker = Rc::clone(&exchange.worker);
         let (reason, repeats) = match failure {
             HopFailure::Unanswered(reason) => {
-                (reason, self.attempts.repeat(exchange, &worker, &hop))
+                let content = Some(&mut stream.content);
+                let repeats = self.attempts.repeat(exchange, &worker, &hop, content);
+                (reason, repeats)
             }
             HopFailure::Broken(reason) => (reason, false),
         };

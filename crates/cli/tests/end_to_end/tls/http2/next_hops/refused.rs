@@ -1,11 +1,11 @@
 //! Requests that a next hop does not act upon, and connections that it ends.
 
 use super::super::frames::{
-    CANCEL, DATA, END_HEADERS, GOAWAY, HEADERS, HTTP_1_1_REQUIRED, MAX_CONCURRENT_STREAMS,
-    REFUSED_STREAM, RST_STREAM, block,
+    CANCEL, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, HTTP_1_1_REQUIRED,
+    MAX_CONCURRENT_STREAMS, REFUSED_STREAM, RST_STREAM, block,
 };
 use super::{Frames, expect_ends, fetch, gateway_to, request, respond, server};
-use crate::support::{Config, Curl, Issued, KeyKind, Nginx, RawClient, Weir};
+use crate::support::{Config, Curl, Issued, KeyKind, Nginx, RawClient, Weir, content};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
@@ -180,6 +180,56 @@ fn request_above_the_last_stream_of_a_goaway_goes_on_another_connection() {
     expect_ends(&weir, "goaway", 1);
     drop(weir);
     assert_eq!(next_hop.join().expect("no frame was unexpected"), 3);
+}
+
+/// What of a request's content is kept, bytes.
+const KEPT_BYTES_MAX: usize = 8 * 1024;
+
+#[test]
+fn request_that_was_not_acted_upon_is_sent_again_with_its_content_if_that_is_kept() {
+    for (bytes, expected) in [(3, 200), (KEPT_BYTES_MAX, 200), (KEPT_BYTES_MAX + 1, 502)] {
+        let listener = server();
+        let weir = gateway_to(&listener);
+        let sent = content(4, bytes);
+        let next_hop = {
+            let sent = sent.clone();
+            thread::spawn(move || {
+                let mut old = Frames::accept(&listener, &[]);
+                assert!(received(&mut old).1 == sent);
+                // it acts upon none
+                old.send(GOAWAY, 0, 0, &in_order(0));
+                if expected == 200 {
+                    let mut new = Frames::accept(&listener, &[]);
+                    let (stream, again) = received(&mut new);
+                    assert!(again == sent);
+                    respond(&mut new, stream, b"answered");
+                    let _ = new.goaway();
+                }
+                let _ = old.goaway();
+            })
+        };
+        let file = weir.folder().join("sent");
+        std::fs::write(&file, &sent).expect("a file");
+        let curl = Curl::direct().args(["--data-binary", &format!("@{}", file.display())]);
+        curl.fetch(&weir.url("/")).reply().expect(expected);
+        drop(weir);
+        next_hop.join().expect("no frame was unexpected");
+    }
+}
+
+/// The next request of a client with content: its stream, and that.
+#[track_caller]
+fn received(client: &mut Frames) -> (u32, Vec<u8>) {
+    let stream = request(client).stream;
+    let mut content = Vec::new();
+    loop {
+        let data = client.until(DATA);
+        assert_eq!((data.kind, data.stream), (DATA, stream));
+        content.extend(&data.payload);
+        if data.flags & END_STREAM != 0 {
+            return (stream, content);
+        }
+    }
 }
 
 #[test]
