@@ -1,7 +1,7 @@
 //! The settings that a reload cannot change: they keep their values until the next start, and the
 //! operator gets a line about it.
 
-use crate::config::Config;
+use crate::config::{self, Config};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -39,6 +39,15 @@ pub(crate) fn changed_keys(before: &Config, after: &Config) -> String {
     let is_changed = |key: &&String| before.get(*key) != after.get(*key);
     let changes = keys.into_iter().filter(is_changed);
     let changes = changes.filter_map(|key| Change::of(key, &before, &after));
+    let defaults = defaults();
+    let changes = changes.filter(|change| {
+        let key = change.key();
+        let default = defaults.get(&unnumbered(&key));
+        let is_default = |values: &BTreeMap<String, Value>| values.get(&key).or(default) == default;
+        // a table that is on one side alone has there what the other side has by default
+        let says_nothing = default.is_some() && is_default(&before) && is_default(&after);
+        change.kind != ChangeKind::Changed || !says_nothing
+    });
     let changes: BTreeSet<Change<'_>> = changes.collect();
     if changes.is_empty() {
         return "no setting has changed; the files that it names were read again\n".to_owned();
@@ -176,6 +185,26 @@ fn values(config: &Config) -> BTreeMap<String, Value> {
     values
 }
 
+/// The default of each setting that has one, by its path, such as `route[].tls.verify`.
+fn defaults() -> BTreeMap<String, Value> {
+    let settings = config::settings().into_iter();
+    let defaults = settings.filter_map(|setting| {
+        let default = serde_json::from_str(&setting.default?).ok()?;
+        Some((setting.path, default))
+    });
+    defaults.collect()
+}
+
+/// `route[2].tls.ca` as the reference page has it: `route[].tls.ca`.
+fn unnumbered(key: &str) -> String {
+    let mut parts = key.split('[');
+    let stem = parts.next().unwrap_or_default().to_owned();
+    parts.fold(stem, |path, part| {
+        let rest = part.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        format!("{path}[{rest}")
+    })
+}
+
 fn add(path: String, value: Value, values: &mut BTreeMap<String, Value>) {
     match value {
         Value::Object(members) => {
@@ -203,6 +232,7 @@ fn add(path: String, value: Value, values: &mut BTreeMap<String, Value>) {
 mod tests {
     use super::*;
     use crate::config::{ByteSize, Directory};
+    use serde_json::json;
 
     fn config(disk_gib: u64, memory_mib: u64) -> Config {
         let mut config = Config::default();
@@ -260,6 +290,27 @@ mod tests {
         let keys: Vec<String> = keys.collect();
         let expected = format!("changed: {} and 2 more\n", keys.join(", "));
         assert_eq!(changed_keys(&twelve, &named), expected);
+    }
+
+    #[test]
+    fn reload_does_not_name_defaults_of_a_table_that_a_key_was_added_with() {
+        let config = |tls: Value| -> Config {
+            let mut route = json!({ "next_hops": ["https://10.0.0.1"] });
+            if !tls.is_null() {
+                route["tls"] = tls;
+            }
+            serde_json::from_value(json!({ "route": [route] })).expect("a config")
+        };
+        let without = config(Value::Null);
+        let with_ca = config(json!({ "ca": "/etc/weir/ca.pem" }));
+        let unverified = config(json!({ "verify": false }));
+        for (before, after, expected) in [
+            (&without, &with_ca, "changed: `route[0].tls.ca`\n"),
+            (&with_ca, &without, "changed: `route[0].tls.ca`\n"),
+            (&without, &unverified, "changed: `route[0].tls.verify`\n"),
+        ] {
+            assert_eq!(changed_keys(before, after), expected);
+        }
     }
 
     #[test]
