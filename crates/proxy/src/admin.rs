@@ -54,6 +54,7 @@ use crate::config::AdminAddress;
 use crate::modules::report::ModuleReport;
 use crate::request::pac::{self, PAC_PATH, PAC_TYPE};
 use crate::server::control::certificates::CertificateRow;
+use crate::server::control::reload_failure::ReloadFailure;
 use crate::settings::hierarchy::ParentReport;
 use crate::settings::rule_counts::RuleReport;
 use dashboard::Dashboard;
@@ -149,8 +150,9 @@ pub trait Control: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Why the new one was refused, with line and column; the old one stays. Answered with 422.
-    fn reload(&self) -> Result<String, String>;
+    /// Why the new one was refused, with line and column, or cannot be used; the old one stays. Or
+    /// there is no file to read.
+    fn reload(&self) -> Result<String, ReloadFailure>;
 
     /// Begins a call about a stored response, of the listeners of `mode`; its reply comes later.
     ///
@@ -514,17 +516,23 @@ async fn config(State(control): Proxy) -> Response {
 
 async fn reload(State(control): Proxy, ConnectInfo(place): ConnectInfo<Place>) -> Response {
     let drains = control.is_draining();
-    match aside(&place, move || control.reload()).await.flatten() {
-        Ok(what) if drains => text(
+    let (status, said) = match aside(&place, move || control.reload()).await {
+        Ok(Ok(said)) if drains => (
             StatusCode::OK,
-            format!("{}\nnote: it drains\n", what.trim_end()),
+            format!("{}\nnote: it drains", said.trim_end()),
         ),
-        Ok(what) => text(StatusCode::OK, format!("{}\n", what.trim_end())),
-        Err(why) => text(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            format!("{}\n", why.trim_end()),
-        ),
-    }
+        Ok(Ok(said)) => (StatusCode::OK, said),
+        Ok(Err(failure)) => {
+            let status = match failure {
+                ReloadFailure::Config(_) => StatusCode::UNPROCESSABLE_ENTITY,
+                ReloadFailure::Outside(_) => StatusCode::INTERNAL_SERVER_ERROR,
+                ReloadFailure::NoFile(_) => StatusCode::CONFLICT,
+            };
+            (status, failure.to_string())
+        }
+        Err(why) => (StatusCode::INTERNAL_SERVER_ERROR, why),
+    };
+    text(status, format!("{}\n", said.trim_end()))
 }
 
 /// Runs what may take long on a thread of its own: `/healthz` must not wait for it.

@@ -38,6 +38,7 @@ pub use log::record;
 pub use modules::loaded::{ModuleKinds, TableModule, check_modules, load_modules, module_warnings};
 pub use modules::report::{ModuleReport, ModuleState};
 pub use server::control::Control;
+pub use server::control::reload_failure::ReloadFailure;
 pub use server::disk_tier::{DiskTier, default_disk_path};
 pub use server::machine::{
     CrowdedDisk, Unusable, check_machine, crowded_disks, newcomer_max_bytes, next_hop_warnings,

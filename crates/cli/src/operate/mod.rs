@@ -149,11 +149,17 @@ fn check_purged(reply: &Reply, what: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// A config that is refused or a token that is wrong (exit 2); no proxy (exit 3).
+/// A config that is refused, a proxy without a config file, or a token that is wrong (exit 2); no
+/// proxy, or an address or a file that the config names and that cannot be used (exit 3).
 pub(crate) fn reload(flags: &ReloadFlags) -> Result<(), Failure> {
     let endpoint = find::endpoint(&flags.admin)?;
-    let reply = post(&endpoint, "/reload", "", "cannot reload the config")?;
-    give(&reply.body)
+    let what = "cannot reload the config";
+    let reply = post_for_reply(&endpoint, "/reload", what)?;
+    match reply.status {
+        200 => give(&reply.body),
+        500 => Err(Failure::outside(what, reply.body.trim())),
+        _ => Err(refused(&endpoint, &reply, what)),
+    }
 }
 
 fn post(endpoint: &AdminEndpoint, path: &str, body: &str, what: &str) -> Result<Reply, Failure> {

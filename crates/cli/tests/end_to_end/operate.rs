@@ -6,6 +6,7 @@ mod top;
 
 use crate::support::{Config, Nginx, Signal, Weir};
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -113,14 +114,14 @@ fn purge_and_reload_find_the_running_proxy() {
 }
 
 #[test]
-fn reload_of_a_proxy_without_a_config_file_says_that_nothing_was_read() {
+fn reload_of_a_proxy_without_a_config_file_fails_and_says_that_nothing_was_read() {
     let flags = ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
     let others = ["--disk", "off", "--access-log", "off"];
     let mut proxy = Weir::serve_by_flags(&[flags, others].concat());
     let reloaded = weir(proxy.folder(), &["reload"]);
-    expect(&reloaded, 0, &["there is no config file to read"]);
-    let said = String::from_utf8_lossy(&reloaded.stdout);
-    assert!(!said.contains("config reloaded"), "{said}");
+    let parts = ["error: cannot reload the config\n  caused by: there is no config file to read"];
+    expect(&reloaded, 2, &parts);
+    assert_eq!(String::from_utf8_lossy(&reloaded.stdout), "");
     proxy.wait_for("there is no config file to read");
     proxy.signal(Signal::HangUp);
     proxy.wait_for("there is no config file to read");
@@ -402,6 +403,20 @@ fn reload_command_explains_why_a_config_is_refused() {
             "did you mean `memory`?",
         ],
     );
+}
+
+#[test]
+fn reload_with_an_address_in_use_is_a_failure_of_the_outside() {
+    let proxy = Weir::serve(&Config::guarded());
+    let other = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = other.local_addr().expect("bound").to_string();
+    let config = Config::guarded().listener(&address, "forward");
+    proxy.rewrite(&config.text());
+    let parts = [
+        "error: cannot reload the config\n  caused by: cannot listen on ",
+        &address,
+    ];
+    expect(&weir(proxy.folder(), &["reload"]), 3, &parts);
 }
 
 #[test]

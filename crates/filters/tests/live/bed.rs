@@ -152,7 +152,8 @@ impl Bed {
         change: impl FnOnce(&mut Vec<ModuleTable>),
     ) -> Result<String, String> {
         change(&mut self.config.lock().expect("no panic").modules);
-        self.proxy().control().reload()
+        let reloaded = self.proxy().control().reload();
+        reloaded.map_err(|failure| failure.to_string())
     }
 
     /// Lines for the operator so far.

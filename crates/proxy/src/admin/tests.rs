@@ -30,7 +30,7 @@ struct Fake {
     disabled: Mutex<Vec<String>>,
     /// Reload waits for this, if it is there.
     gate: Mutex<Option<mpsc::Receiver<()>>>,
-    refuse_reload: bool,
+    refused_reload: Option<ReloadFailure>,
     /// Purges may have had more than they count.
     disk_is_loading: bool,
     cluster: Option<ClusterReport>,
@@ -103,15 +103,14 @@ impl Control for Fake {
         Err("there is no store".into())
     }
 
-    fn reload(&self) -> Result<String, String> {
+    fn reload(&self) -> Result<String, ReloadFailure> {
         let gate = self.gate.lock().expect("no panic").take();
         if let Some(gate) = gate {
             let _opened = gate.recv();
         }
-        if self.refuse_reload {
-            Err("line 3, column 7: unknown key `bugdet`\n".into())
-        } else {
-            Ok("reloaded".into())
+        match &self.refused_reload {
+            Some(failure) => Err(failure.clone()),
+            None => Ok("reloaded".into()),
         }
     }
 
@@ -419,22 +418,29 @@ fn each_endpoint_answers_with_its_status_and_media_type() {
 }
 
 #[test]
-fn refused_reload_is_answered_with_422_and_its_reason() {
+fn refused_reload_is_answered_by_its_cause_and_with_its_reason() {
     let (admin, _fake) = start(Fake::default());
     let (status, text) = ask(&admin, "POST /reload HTTP/1.1");
     assert!(
         status == 200 && text.ends_with("\r\n\r\nreloaded\n"),
         "{text}"
     );
-    let (admin, _fake) = start(Fake {
-        refuse_reload: true,
-        ..Fake::default()
-    });
-    let (status, text) = ask(&admin, "POST /reload HTTP/1.1");
-    assert!(
-        status == 422 && text.ends_with("\r\n\r\nline 3, column 7: unknown key `bugdet`\n"),
-        "{text}"
-    );
+    let reason = "line 3, column 7: unknown key `bugdet`\n";
+    for (failure, expected) in [
+        (ReloadFailure::Config(reason.to_owned()), 422),
+        (ReloadFailure::Outside(reason.to_owned()), 500),
+        (ReloadFailure::NoFile(reason.to_owned()), 409),
+    ] {
+        let (admin, _fake) = start(Fake {
+            refused_reload: Some(failure),
+            ..Fake::default()
+        });
+        let (status, text) = ask(&admin, "POST /reload HTTP/1.1");
+        assert!(
+            status == expected && text.ends_with(&format!("\r\n\r\n{reason}")),
+            "{text}"
+        );
+    }
 }
 
 #[test]

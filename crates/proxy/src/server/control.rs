@@ -3,6 +3,7 @@
 pub(crate) mod certificates;
 mod listeners;
 mod purging;
+pub(crate) mod reload_failure;
 mod reports;
 
 use crate::admin::{
@@ -29,6 +30,7 @@ use crate::worker::core::Worker;
 use crate::worker::shared::Shared;
 use arc_swap::ArcSwapOption;
 use certificates::{CertificateRow, open_storage};
+use reload_failure::ReloadFailure;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,15 +54,16 @@ const NO_CONFIG_FILE: &str =
 
 /// What a reload that the admin interface was asked for has in the log: of a refused one, without
 /// the lines of the file.
-fn reload_line(result: &Result<String, String>) -> String {
+fn reload_line(result: &Result<String, ReloadFailure>) -> String {
     let joined = |text: &str, lines_max: usize| {
         let lines = text.lines().map(str::trim).take(lines_max);
         lines.collect::<Vec<_>>().join("; ")
     };
     match result {
         Ok(said) => joined(said, usize::MAX),
-        Err(why) => {
-            let why = why.strip_prefix("error: ").unwrap_or(why);
+        Err(failure) => {
+            let why = failure.to_string();
+            let why = why.strip_prefix("error: ").unwrap_or(&why);
             let why = joined(why, 2);
             format!("reload refused: {why}; the config in force stays as it was")
         }
@@ -223,8 +226,9 @@ impl Control {
     /// # Errors
     ///
     /// The whole text of what is wrong.
-    pub fn reload(&self) -> Result<String, String> {
-        let result = (self.reload)().and_then(|config| self.put_in_force(config));
+    pub fn reload(&self) -> Result<String, ReloadFailure> {
+        let config = (self.reload)().map_err(ReloadFailure::Config);
+        let result = config.and_then(|config| self.put_in_force(config));
         let outcome = if result.is_ok() {
             ReloadOutcome::Ok
         } else {
@@ -236,33 +240,23 @@ impl Control {
         result
     }
 
-    fn put_in_force(&self, config: Config) -> Result<String, String> {
+    fn put_in_force(&self, config: Config) -> Result<String, ReloadFailure> {
         let token = self.next_token(&config)?;
         let (config, notes) = until_restart::keep(&self.state().config, config);
-        let cluster_secret = read_cluster_secret(&config).map_err(|error| error.to_string())?;
-        let logins = read_logins(&config).map_err(|error| error.to_string())?;
-        let client_logins = read_client_logins(&config).map_err(|error| error.to_string())?;
+        let cluster_secret = read_cluster_secret(&config)?;
+        let logins = read_logins(&config)?;
+        let client_logins = read_client_logins(&config)?;
         let before_tls = &self.shared.settings.load().tls;
         let validations = self.shared.challenges.validations();
-        let tls = TlsServers::read(&config, validations, Some(before_tls));
-        let tls = tls.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
-        let acme = acme::compile(&config);
-        let acme = acme.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
-        open_storage(acme.as_ref()).map_err(|error| error.to_string())?;
+        let tls = TlsServers::read(&config, validations, Some(before_tls))?;
+        let acme = acme::compile(&config)?;
+        open_storage(acme.as_ref())?;
         let before_tls = self.shared.settings.load().connections.tls.clone();
-        let next_hop_tls = next_hop_tls::read(&config, Some(&before_tls));
-        let next_hop_tls =
-            next_hop_tls.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
-        let modules = LoadedModules::load(&config, &self.shared.module_kinds);
-        let modules = modules.map_err(|invalid| format!("{invalid}; {}", invalid.hint))?;
+        let next_hop_tls = next_hop_tls::read(&config, Some(&before_tls))?;
+        let modules = LoadedModules::load(&config, &self.shared.module_kinds)?;
         let links = self.shared.links.prepare(&config);
-        let links = links.map_err(|error| {
-            let error = StartError::from(error);
-            let hint = error.hint.as_ref().map(|hint| format!("; {hint}"));
-            format!("{error}{}", hint.unwrap_or_default())
-        })?;
-        self.open_listeners(&config)
-            .map_err(|error| error.to_string())?;
+        let links = links.map_err(StartError::from)?;
+        self.open_listeners(&config)?;
         let before = self.shared.settings.load_full();
         let modules = modules.continuing(&before.modules);
         let settings = Settings::new(config.clone(), &before.instance);
@@ -280,17 +274,16 @@ impl Control {
         settings.keep_health(now, &before);
         before.membership.configure(&config, &cluster_secret);
         self.follow_members(&config)
-            .and_then(|()| self.follow_purges(&config))
-            .map_err(|error| error.to_string())?;
+            .and_then(|()| self.follow_purges(&config))?;
+        let outside = |error: std::io::Error| ReloadFailure::Outside(error.to_string());
         let links = self.shared.links.put_in_force(links);
-        let settings = settings.with_links(links.map_err(|error| error.to_string())?);
+        let settings = settings.with_links(links.map_err(outside)?);
         for line in next_hop_tls::unverified_lines(&config) {
             self.shared.module_log.write(line);
         }
         self.shared.settings.store(Arc::new(settings));
         self.shared.reloaded.send_replace(());
-        self.order_certificates(acme)
-            .map_err(|error| error.to_string())?;
+        self.order_certificates(acme)?;
         let rate = config.fetch.background_rate.bytes();
         self.shared.background.set_rate(rate);
         self.shared.network.set_clients_max(clients_max(&config));
@@ -349,13 +342,13 @@ impl Control {
 
     /// The token of `config`. The address does not change until a restart: it must not lose its
     /// token.
-    fn next_token(&self, config: &Config) -> Result<Option<Arc<Token>>, String> {
-        let token = read_token(&config.admin.token_file).map_err(|error| error.to_string())?;
+    fn next_token(&self, config: &Config) -> Result<Option<Arc<Token>>, ReloadFailure> {
+        let token = read_token(&config.admin.token_file)?;
         if token.is_none() && self.admin.is_public() {
-            return Err(format!(
+            return Err(ReloadFailure::Config(format!(
                 "cannot do without `admin.token_file`: other machines can reach the admin interface on {}, which changes only with a restart",
                 self.admin
-            ));
+            )));
         }
         Ok(token.map(Arc::new))
     }
@@ -597,11 +590,15 @@ impl admin::Control for Control {
         self.explain(mode, call)
     }
 
-    fn reload(&self) -> Result<String, String> {
+    fn reload(&self) -> Result<String, ReloadFailure> {
         let result = self.reload();
         // that of a signal is said by what receives signals
         (self.shared.say)(&reload_line(&result));
-        result
+        match self.has_config_file {
+            true => result,
+            // a command to reload has a mistake; a signal may be for the log alone
+            false => result.and_then(|said| Err(ReloadFailure::NoFile(said))),
+        }
     }
 
     fn modules(&self) -> Vec<ModuleReport> {

@@ -101,7 +101,7 @@ async fn cut(proxy: &Proxy, draining: JoinHandle<bool>) -> bool {
 /// Reads files and waits for workers, which a runtime's own thread must not.
 async fn reload(proxy: &Proxy) -> Result<String, String> {
     let control = Arc::clone(proxy.control());
-    tokio::task::spawn_blocking(move || control.reload())
-        .await
-        .unwrap_or_else(|error| Err(error.to_string()))
+    let reloaded = tokio::task::spawn_blocking(move || control.reload()).await;
+    let reloaded = reloaded.map_err(|error| error.to_string())?;
+    reloaded.map_err(|failure| failure.to_string())
 }

@@ -243,7 +243,8 @@ impl Running {
         change(&mut config);
         config.validate().expect("a valid configuration");
         drop(config);
-        self.control.reload()
+        let reloaded = self.control.reload();
+        reloaded.map_err(|failure| failure.to_string())
     }
 
     /// What `read` finds in its configuration.
