@@ -134,12 +134,8 @@ pub(crate) fn take(
         Ok(Progress::Partial) => return InputResult::Partial,
         Ok(Progress::Complete { head, consumed }) => (head, consumed),
         Err(error) => {
-            let reason = match other_protocol::is_handshake(input) {
-                true => {
-                    other_protocol::refuse_handshake(receiver.worker, receiver.client).to_owned()
-                }
-                false => error.to_string(),
-            };
+            let other = other_protocol::refuse(receiver.worker, receiver.client, input);
+            let reason = other.map_or_else(|| error.to_string(), ToOwned::to_owned);
             let answer = Answer::closing(error.status(), AnswerReason::bad(reason));
             let log = receiver.log(started, input.len());
             served.push(refuse(receiver, None, &answer, log, out));

@@ -1,8 +1,8 @@
-//! Clients that speak TLS to a listener in clear, or HTTP in clear to one with TLS: what they and
-//! the operator are told.
+//! Clients that speak TLS or HTTP/2 to a listener of HTTP/1.1 in clear, or HTTP in clear to one
+//! with TLS: what they and the operator are told.
 
 use crate::config::LogClients;
-use crate::log::client::{ClientFacts, ListenerFacts};
+use crate::log::client::{ClientFacts, ForPeers, HttpVersions, ListenerFacts};
 use crate::log::module_log::RefusalKind;
 use crate::worker::core::Worker;
 use std::net::SocketAddr;
@@ -10,17 +10,44 @@ use std::net::SocketAddr;
 /// The type of a record of a handshake.
 const HANDSHAKE_RECORD: u8 = 22;
 
-/// Whether what a client of a listener in clear has sent is the first record of a TLS handshake
-/// (RFC 8446 §5.1).
-pub(super) fn is_handshake(input: &[u8]) -> bool {
-    input.starts_with(&[HANDSHAKE_RECORD, 3])
+/// The first line of a connection of HTTP/2 (RFC 9113 §3.4).
+const HTTP2_LINE: &[u8] = b"PRI * HTTP/2.0\r\n";
+
+/// What a client is told whose `input` is no request of HTTP/1.1, but begins another protocol; the
+/// operator gets a line of it.
+pub(super) fn refuse(
+    worker: &Worker,
+    client: ClientFacts<'_>,
+    input: &[u8],
+) -> Option<&'static str> {
+    let listener = client.listener;
+    let (what, told) = if is_handshake(input) {
+        (
+            "begins TLS, and this listener takes HTTP in clear: URLs begin with http://, or the listener needs `tls`",
+            "this port takes HTTP in clear and no TLS: use an http:// URL, or http:// for the proxy",
+        )
+    } else if input.starts_with(HTTP2_LINE) && may_permit_http2(listener) {
+        (
+            "begins HTTP/2, and this listener takes HTTP/1.1 alone: `http2 = true` in its [[listener]] table permits both",
+            "this port takes HTTP/1.1 and no HTTP/2, which `http2 = true` in its [[listener]] table permits",
+        )
+    } else {
+        return None;
+    };
+    tell_other_protocol(worker, listener, client.peer, what);
+    Some(told)
 }
 
-/// Tells the operator of a client that begins such a handshake; what it is told itself.
-pub(super) fn refuse_handshake(worker: &Worker, client: ClientFacts<'_>) -> &'static str {
-    let what = "begins TLS, and this listener takes HTTP in clear: URLs begin with http://, or the listener needs `tls`";
-    tell_other_protocol(worker, client.listener, client.peer, what);
-    "this port takes HTTP in clear and no TLS: use an http:// URL, or http:// for the proxy"
+/// Whether a setting of this listener would have let a client begin HTTP/2 in clear.
+fn may_permit_http2(listener: &ListenerFacts) -> bool {
+    let is_for_clients = listener.peers == ForPeers::No;
+    is_for_clients && !listener.is_tls() && matches!(listener.versions, HttpVersions::Http1)
+}
+
+/// Whether what a client of a listener in clear has sent is the first record of a TLS handshake
+/// (RFC 8446 §5.1).
+fn is_handshake(input: &[u8]) -> bool {
+    input.starts_with(&[HANDSHAKE_RECORD, 3])
 }
 
 /// Tells the operator of a client that speaks HTTP in clear to a listener with TLS.

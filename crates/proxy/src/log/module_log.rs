@@ -36,7 +36,7 @@ pub(crate) enum RefusalKind {
     Other,
     /// A connection of a listener for balancers alone.
     Balancer,
-    /// TLS at a listener in clear, or HTTP in clear at one with TLS.
+    /// TLS or HTTP/2 at a listener of HTTP/1.1 in clear, or HTTP in clear at one with TLS.
     OtherProtocol,
 }
 

@@ -160,6 +160,20 @@ fn tls_at_a_port_in_clear_is_told_so_with_400_and_to_the_operator() {
 }
 
 #[test]
+fn http2_at_a_port_of_http1_is_told_so_with_505_and_to_the_operator() {
+    let mut weir = Weir::serve(&Config::forward());
+    let mut client = RawClient::connect(weir.address());
+    client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    let reply = client.reply().expect(505);
+    let text = reply.text();
+    assert!(text.contains("takes HTTP/1.1 and no HTTP/2"), "{text}");
+    let line = weir.wait_for("begins HTTP/2");
+    let address = weir.address().to_string();
+    let names_setting = line.contains("`http2 = true`");
+    assert!(line.contains(&address) && names_setting, "{line}");
+}
+
+#[test]
 fn http_in_clear_at_a_port_with_tls_is_told_so_with_400() {
     let mut gateway = Gateway::start();
     let url = gateway.weir.url("/cached");
