@@ -7,6 +7,7 @@ pub(crate) mod icap;
 pub(crate) mod kinds;
 mod process;
 mod record;
+mod trial_command;
 
 pub(crate) use record::RecordFlags;
 
@@ -22,11 +23,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use weir_disk::DirectoryConfig;
 use weir_disk::files::SystemFiles;
-use weir_measure::live::LinkRow;
+use weir_measure::live::{LinkRow, ListenerCertificate};
 use weir_proxy::clock::Clock;
-use weir_proxy::config::{
-    AdminAddress, ByteSize, Config, Listener, ListenerKind, Login, TokenFile,
-};
+use weir_proxy::config::{AdminAddress, ByteSize, Config, Listener};
 use weir_proxy::{DiskTier, Hooks, Options, Proxy, Stopped};
 
 /// Starts the proxy and returns when it has drained; or prints the effective config.
@@ -156,6 +155,8 @@ pub(crate) struct BoundAddresses {
     pub(crate) recorded: Option<String>,
     /// The links, as they are now.
     pub(crate) links: Vec<LinkRow>,
+    /// The certificates of listeners, as they are now.
+    pub(crate) certificates: Vec<ListenerCertificate>,
 }
 
 type Reload = Box<dyn Fn() -> Result<Config, String> + Send + Sync>;
@@ -194,6 +195,7 @@ fn run_until_signalled(
             disk: proxy.disk().clone(),
             recorded: recorded.clone(),
             links: proxy.control().links(),
+            certificates: proxy.control().listener_certificates(),
         });
         if let Some(problem) = proxy.resolver_problem() {
             tell(&format!(
@@ -266,10 +268,7 @@ fn announcement(config: &Config, started: &BoundAddresses) -> String {
     if let Some(recorded) = &started.recorded {
         lines.push_str(&format!("  record   {recorded}\n"));
     }
-    let mut listeners = started.listeners.iter();
-    if let Some(listener) = listeners.find(|listener| listener.mode != ListenerKind::Peer) {
-        lines.push_str(&format!("  try      {}\n", curl_line(config, listener)));
-    }
+    lines.push_str(&trial_command::lines(config, started));
     if let Some(advice) = clients::advice(&config.access, &started.listeners) {
         lines.push_str(&format!("note: {advice}\n"));
     }
@@ -299,50 +298,6 @@ fn scheme_of(listener: &Listener) -> &'static str {
     }
 }
 
-/// Prints the head of a response, in which Cache-Status shows what happened; the second time it may
-/// be a hit.
-fn curl_line(config: &Config, listener: &Listener) -> String {
-    let address = reachable(listener.address);
-    match (listener.mode, config.routes.first()) {
-        (ListenerKind::Forward, _) => {
-            let scheme = scheme_of(listener);
-            let login = login_flag(&config.login);
-            format!("curl -sD- -o /dev/null -x {scheme}://{address} {login}http://example.com/")
-        }
-        (ListenerKind::Gateway, route) if listener.tls.is_some() => {
-            let (host, path) = match route {
-                Some(route) => (route.host.as_ref(), route.path.to_string()),
-                None => (None, "/".to_owned()),
-            };
-            let host = host.map_or_else(|| "example.com".to_owned(), ToString::to_string);
-            let host = host.replace('*', "www");
-            format!("curl -sD- -o /dev/null --connect-to ::{address} https://{host}{path}")
-        }
-        (ListenerKind::Gateway, None) => format!("curl -sD- -o /dev/null http://{address}/"),
-        (ListenerKind::Gateway, Some(route)) => {
-            let host = match &route.host {
-                None => String::new(),
-                Some(host) => format!("-H 'Host: {}' ", host.to_string().replace('*', "www")),
-            };
-            format!(
-                "curl -sD- -o /dev/null {host}http://{address}{}",
-                route.path
-            )
-        }
-        // it is for members alone
-        (ListenerKind::Peer, _) => String::new(),
-    }
-}
-
-/// The flag by which `curl` logs in to a proxy that asks for it; empty if it does not.
-const fn login_flag(login: &Login) -> &'static str {
-    match (&login.users_file, &login.tokens_file) {
-        (TokenFile::At(_), _) => "-U USER ",
-        (TokenFile::Off, TokenFile::At(_)) => "--proxy-header 'Proxy-Authorization: Bearer TOKEN' ",
-        (TokenFile::Off, TokenFile::Off) => "",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -361,6 +316,7 @@ mod tests {
             },
             recorded: None,
             links: Vec::new(),
+            certificates: Vec::new(),
         };
         let found = announcement(&config, &started);
         let rest = found.split_once('\n').unwrap().1;
@@ -379,24 +335,6 @@ mod tests {
   try      curl -sD- -o /dev/null -x http://127.0.0.1:3128 http://example.com/
 ",
         );
-    }
-
-    #[test]
-    fn trial_command_logs_in_where_the_proxy_asks_for_it() {
-        for (files, login) in [
-            ("users_file = '/u'\ntokens_file = '/t'", "-U USER "),
-            (
-                "tokens_file = '/t'",
-                "--proxy-header 'Proxy-Authorization: Bearer TOKEN' ",
-            ),
-            ("", ""),
-        ] {
-            let config: Config = toml::from_str(&format!("[login]\n{files}")).unwrap();
-            let expected = format!(
-                "curl -sD- -o /dev/null -x http://127.0.0.1:3128 {login}http://example.com/"
-            );
-            assert_eq!(curl_line(&config, &config.listeners[0]), expected);
-        }
     }
 
     #[test]

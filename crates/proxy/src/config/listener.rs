@@ -106,7 +106,7 @@ impl Listener {
 impl Listener {
     /// What rules call it: its name, its address if it has none.
     #[must_use]
-    pub(crate) fn name_or_address(&self) -> String {
+    pub fn name_or_address(&self) -> String {
         let address = || self.address.to_string();
         self.name.clone().unwrap_or_else(address)
     }

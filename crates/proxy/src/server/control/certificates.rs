@@ -107,7 +107,8 @@ impl Control {
     }
 
     /// The certificates of listeners with TLS, in the order of the configuration.
-    pub(crate) fn listener_certificates(&self) -> Vec<ListenerCertificate> {
+    #[must_use]
+    pub fn listener_certificates(&self) -> Vec<ListenerCertificate> {
         let settings = self.shared.settings.load_full();
         let all = settings.config.listeners.iter();
         all.flat_map(|listener| self.rows_of(&settings, listener))
