@@ -1,13 +1,14 @@
 //! A certificate with its chain and key, checked.
 
 use super::addresses::addresses;
+use super::private_key;
 use crate::tls::provider;
 use crate::tls::time_length::length;
 use crate::tls::variant_words::variant_words;
 use rustls::SignatureAlgorithm;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
-use rustls::sign::{CertifiedKey, SigningKey};
+use rustls::sign::CertifiedKey;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -63,7 +64,7 @@ impl CertificateError {
         }
     }
 
-    fn key(reason: impl Into<String>, hint: &'static str) -> Self {
+    pub(super) fn key(reason: impl Into<String>, hint: &'static str) -> Self {
         Self {
             file: PemFile::Key,
             reason: reason.into(),
@@ -107,9 +108,7 @@ impl Certificate {
                 false => CertificateError::chain("it has no certificate", CHAIN_FORM),
             });
         };
-        let key = PrivateKeyDer::from_pem_slice(key)
-            .map_err(|error| CertificateError::key(key_reason(&error), KEY_FORM))?;
-        let key = Self::signing_key(key)?;
+        let key = private_key::signing_key(&private_key::read(key)?)?;
         let parsed = EndEntityCert::try_from(&first).map_err(|error| {
             let reason = format!(
                 "its first certificate cannot be read: {}",
@@ -137,17 +136,6 @@ impl Certificate {
             addresses,
             valid_s,
             serial,
-        })
-    }
-
-    /// A private key that can sign.
-    pub(super) fn signing_key(
-        key: PrivateKeyDer<'static>,
-    ) -> Result<Arc<dyn SigningKey>, CertificateError> {
-        let key = provider().key_provider.load_private_key(key);
-        key.map_err(|error| {
-            let reason = format!("its private key cannot be used: {error}");
-            CertificateError::key(reason, KEY_KINDS)
         })
     }
 
@@ -203,10 +191,6 @@ impl Certificate {
 
 const CHAIN_FORM: &str = "use a file in PEM: the certificate of the server, then those of the \
                           authorities in between, each from `-----BEGIN CERTIFICATE-----` on";
-const KEY_FORM: &str = "use a file in PEM with the private key, without a password, such as `openssl \
-                        pkey` writes it";
-const KEY_KINDS: &str =
-    "use a key for RSA of 2048 bits or more, ECDSA on P-256 or P-384, or Ed25519";
 
 /// Whether the text for the chain has a key instead, and the other way round.
 fn is_swapped(chain: &[u8], key: &[u8]) -> bool {
@@ -227,13 +211,6 @@ pub(in crate::tls) fn reason(error: &pem::Error) -> String {
         }
         pem::Error::Base64Decode(_) => "a section is no base64".to_owned(),
         other => other.to_string(),
-    }
-}
-
-fn key_reason(error: &pem::Error) -> String {
-    match error {
-        pem::Error::NoItemsFound => "it has no private key that can be read".to_owned(),
-        other => reason(other),
     }
 }
 

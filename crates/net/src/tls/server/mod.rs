@@ -7,6 +7,7 @@ mod addresses;
 mod certificate;
 mod certificates;
 mod handshake;
+mod private_key;
 mod tls_server;
 mod validations;
 

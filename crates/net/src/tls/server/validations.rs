@@ -1,6 +1,7 @@
 //! Certificates by which an authority validates names (RFC 8737), while it does.
 
-use super::certificate::{Certificate, CertificateError};
+use super::certificate::CertificateError;
+use super::private_key;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use std::collections::HashMap;
@@ -26,7 +27,7 @@ impl Validations {
         certificate: CertificateDer<'static>,
         key: PrivateKeyDer<'static>,
     ) -> Result<(), CertificateError> {
-        let key = Certificate::signing_key(key)?;
+        let key = private_key::signing_key(&key)?;
         let key = CertifiedKey::new(vec![certificate], key);
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         all.insert(name.into(), Arc::new(key));
