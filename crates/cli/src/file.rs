@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 use unreadable::Unreadable;
 use weir_proxy::config::{Config, Invalid, Mistakes, settings};
-use weir_workload::toml_text::{self, LINE_CHARS_MAX, Place};
+use weir_workload::toml_text::{self, KNOWN_KEYS, LINE_CHARS_MAX, Place};
 
 /// A config file as it was read.
 #[derive(Clone, Debug)]
@@ -135,13 +135,21 @@ impl Document {
             likely.and_then(|(it, span)| likely::likely(it.get_ref(), span, error.message()));
         let (message, hint) = match likely {
             Some(likely) => (likely.message, Some(likely.hint)),
-            None => (None, advice.hint),
+            None => (None, advice.hint.map(with_all_settings)),
         };
         ConfigError {
             place: span.map(|span| Place::of(&self.text, &span)),
             message: message.unwrap_or(advice.message),
             hint,
         }
+    }
+}
+
+/// A hint that lists the keys of a table says where those of the others are.
+fn with_all_settings(hint: String) -> String {
+    match hint.starts_with(KNOWN_KEYS) {
+        true => format!("{hint}; `weir settings` lists all"),
+        false => hint,
     }
 }
 

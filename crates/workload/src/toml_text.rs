@@ -2,9 +2,11 @@
 //! messages.
 
 mod advice;
+mod alike;
 mod key_path;
 mod place;
 
-pub use advice::{Advice, advise, nearest};
+pub use advice::{Advice, KNOWN_KEYS, advise};
+pub use alike::nearest;
 pub use key_path::{Step, find, find_nearest, steps};
 pub use place::{LINE_CHARS_MAX, Place};

@@ -1,5 +1,10 @@
 //! What was probably meant: unknown keys and words, with the known ones beside.
 
+use super::alike::all_nearest;
+
+/// How a hint begins that guesses nothing: it lists the keys.
+pub const KNOWN_KEYS: &str = "the keys known here are ";
+
 /// A message as serde and our own types word it, taken apart for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
@@ -34,26 +39,11 @@ pub fn advise(message: &str, home_of: impl Fn(&str) -> Option<String>) -> Advice
     }
     if let Some((_, rest)) = message.split_once("unknown value `") {
         let (word, known) = word_and_known(rest);
-        let hint = nearest(word, &known).map(|word| format!("did you mean `{word}`?"));
+        let hint = did_you_mean(&all_nearest(word, &known));
         return advice(message, hint);
     }
     in_words_of_files(message)
 }
-
-/// The word most like `word`, if one is.
-#[must_use]
-pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
-    known
-        .iter()
-        .map(|&candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .filter(|&(alike, _)| alike >= ALIKE_MIN)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, candidate)| candidate)
-}
-
-/// How alike two words must be (Jaro-Winkler) for one to be suggested: `memroy` and `memory` are
-/// 0.95, `upstream` and `route` 0.5.
-const ALIKE_MIN: f64 = 0.8;
 
 fn advice(message: &str, hint: Option<String>) -> Advice {
     Advice {
@@ -68,11 +58,20 @@ fn hint_for(
     known: &[&str],
     home_of: impl Fn(&str) -> Option<String>,
 ) -> String {
-    match (nearest(word, known), home_of(word)) {
-        (Some(word), _) => format!("did you mean `{word}`?"),
-        (None, Some(path)) => format!("that key has another place: `{path}`"),
-        (None, None) => format!("the {what} known here are {}", known.join(", ")),
-    }
+    let belongs = || home_of(word).map(|path| format!("that key has another place: `{path}`"));
+    did_you_mean(&all_nearest(word, known))
+        .or_else(belongs)
+        .unwrap_or_else(|| format!("the {what} known here are {}", known.join(", ")))
+}
+
+fn did_you_mean(words: &[&str]) -> Option<String> {
+    let (last, others) = words.split_last()?;
+    let others = others.iter().map(|word| format!("`{word}`"));
+    let others = others.collect::<Vec<_>>().join(", ");
+    Some(match others.is_empty() {
+        true => format!("did you mean `{last}`?"),
+        false => format!("did you mean {others} or `{last}`?"),
+    })
 }
 
 /// The word, and those that are known. `rest` begins after the back quote that opens the word.
