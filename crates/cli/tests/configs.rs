@@ -191,7 +191,7 @@ fn rule_that_decides_nothing_is_named_at_its_line_and_column() {
     check(
         &format!("{hosts}[[rule]]\nname = \"www\"\nhost = [\"www.example.com\"]\nbypass = false\n"),
         &[
-            "warning: weir.toml:8:10: `rule[1].bypass`: the rule `rule-1` before it decides this for all requests of this rule",
+            "warning: weir.toml:8:10: `rule[1].bypass`: the rule `rule[0]` before it decides this for all requests of this rule",
         ],
     );
     check(
@@ -203,7 +203,7 @@ fn rule_that_decides_nothing_is_named_at_its_line_and_column() {
     check(
         "[[rule]]\nclient = [\"10.0.0.0/8\"]\ndeny = \"no\"\n",
         &[
-            "warning: weir.toml:2:10: `rule[0].client`: `access` lets none of these clients in: the rule `rule-1` does nothing",
+            "warning: weir.toml:2:10: `rule[0].client`: `access` lets none of these clients in: the rule `rule[0]` does nothing",
         ],
     );
 }

@@ -201,10 +201,13 @@ fn rule_use(rule: &RuleUse) -> String {
         [] => String::new(),
         actions => format!("; {word} {}", actions.join(", ")),
     };
+    let path = format!("rule[{}]", rule.number);
+    let name = match rule.name == path {
+        true => String::new(),
+        false => format!(", `{}`", rule.name),
+    };
     format!(
-        "rule {}, `{}`{line}{}{}",
-        rule.number,
-        rule.name,
+        "`{path}`{name}{line}{}{}",
         list("decides", &rule.decides),
         list("does not decide", &rule.others)
     )
@@ -261,8 +264,8 @@ fn details(stored: &StoredReport) -> Vec<String> {
     let rule = stored.lifetime_rule;
     let by = match (stored.lifetime_by, &stored.lifetime_field, rule) {
         (by, Some(field), _) => format!("{by} of {field}"),
-        ("rule", _, Some(rule)) => format!("forced by rule {rule}"),
-        ("assigned", _, Some(rule)) => format!("given by rule {rule}"),
+        ("rule", _, Some(rule)) => format!("forced by `rule[{rule}]`"),
+        ("assigned", _, Some(rule)) => format!("given by `rule[{rule}]`"),
         ("changed", ..) => {
             "not what its fields give now: it was changed, or stored by other settings".into()
         }
@@ -345,15 +348,18 @@ mod tests {
     }
 
     #[test]
-    fn rule_is_named_by_number_and_line() {
-        let rule = RuleUse {
+    fn rule_is_named_by_its_path_name_and_line() {
+        let mut rule = RuleUse {
             number: 2,
             name: "mirror".into(),
             line: Some(14),
             decides: vec!["lifetime"],
             others: vec!["bypass"],
         };
-        let expected = "rule 2, `mirror`, line 14; decides lifetime; does not decide bypass";
+        let expected = "`rule[2]`, `mirror`, line 14; decides lifetime; does not decide bypass";
+        assert_eq!(rule_use(&rule), expected);
+        rule.name = "rule[2]".into();
+        let expected = "`rule[2]`, line 14; decides lifetime; does not decide bypass";
         assert_eq!(rule_use(&rule), expected);
     }
 }

@@ -37,7 +37,7 @@ pub struct Rule {
     /// The line of the configuration file in which it begins, from 1; absent if it is of none.
     #[serde(skip)]
     pub line: Option<u32>,
-    /// What messages call it; absent for `rule-N`, by its place from 1.
+    /// What messages call it; absent for its path, such as `rule[0]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Rules that come with Weir, in the place of this one.
@@ -145,14 +145,10 @@ fn check_listeners(rule: &Rule, index: usize, listeners: &[Listener]) -> Result<
     }
 }
 
-/// Refuses names that are not distinct, those of rules without one among them.
+/// Refuses names that are not distinct.
 fn check_names(rules: &[Rule], mistakes: &mut Mistakes) {
     let mut names = Names::new("rule");
-    let indexed = rules.iter().enumerate();
-    for (index, rule) in indexed.clone().filter(|(_, rule)| rule.name.is_none()) {
-        names.reserve(rule.name_at(index));
-    }
-    for (index, rule) in indexed {
+    for (index, rule) in rules.iter().enumerate() {
         if let Some(name) = &rule.name {
             mistakes.note(names.add(&format!("rule[{index}].name"), name));
         }

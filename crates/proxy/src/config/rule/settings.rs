@@ -28,7 +28,7 @@ impl Rule {
             Setting::new::<String>(
                 "rule[].name",
                 &[
-                    "What messages call the rule; without it, `rule-1` for the first, and so on. Of the rules that are for a request,",
+                    "What messages call the rule; without it, `rule[0]` for the first, and so on. Of the rules that are for a request,",
                     "the first that has an action decides that action; docs/rules.md explains it.",
                 ],
             ),

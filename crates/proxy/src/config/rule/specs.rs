@@ -113,9 +113,10 @@ impl Rule {
         Ok(preset.rules().into_iter().map(with_own).collect())
     }
 
+    /// Its name, or else its path in the file, which no rule can have as name.
     pub(super) fn name_at(&self, index: usize) -> String {
-        let numbered = || format!("rule-{}", index + 1);
-        self.name.clone().unwrap_or_else(numbered)
+        let path = || format!("rule[{index}]");
+        self.name.clone().unwrap_or_else(path)
     }
 }
 

@@ -149,18 +149,13 @@ fn name_of_a_rule_is_a_name_and_of_no_other_rule() {
         r#"[{"name": "rule-2", "bypass": true}, {"name": "rule-2", "bypass": true}]"#,
         Some("rule[1].name"),
     );
-    // messages and metrics call the second so
+    // so messages and metrics call the second without a name
     check(
-        r#"[{"name": "rule-2", "bypass": true}, {"bypass": true}]"#,
-        Some("rule[0].name"),
+        r#"[{"bypass": true}, {"name": "rule[1]", "bypass": true}]"#,
+        Some("rule[1].name"),
     );
     check(
         r#"[{"bypass": true}, {"name": "rule-1", "bypass": true}]"#,
-        Some("rule[1].name"),
-    );
-    check(r#"[{"name": "rule-1", "bypass": true}]"#, None);
-    check(
-        r#"[{"name": "rule-3", "bypass": true}, {"bypass": true}]"#,
         None,
     );
 }

@@ -1,8 +1,7 @@
 //! Names of tables: what messages, logs and metrics call a module, a rule or a link.
 
 use crate::config::setting::invalid::Invalid;
-use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// Most bytes of a name.
 const NAME_BYTES_MAX: usize = 64;
@@ -13,16 +12,7 @@ const NAME_BYTES_MAX: usize = 64;
 pub(in crate::config) struct Names<'a> {
     /// What they are names of, such as `module`.
     kind: &'static str,
-    taken: BTreeMap<Cow<'a, str>, NameOrigin>,
-}
-
-/// Where a name comes from.
-#[derive(Clone, Copy, Debug)]
-enum NameOrigin {
-    /// It is written in the table.
-    Written,
-    /// The table has none, and is called so by its place.
-    Place,
+    taken: BTreeSet<&'a str>,
 }
 
 impl<'a> Names<'a> {
@@ -30,13 +20,8 @@ impl<'a> Names<'a> {
     pub(in crate::config) const fn new(kind: &'static str) -> Self {
         Self {
             kind,
-            taken: BTreeMap::new(),
+            taken: BTreeSet::new(),
         }
-    }
-
-    /// What a table without a name is called by its place. Those of one kind differ.
-    pub(in crate::config) fn reserve(&mut self, name: String) {
-        self.taken.insert(name.into(), NameOrigin::Place);
     }
 
     /// Refuses what cannot be a name, and the name of another table; `key` is where it stands.
@@ -47,13 +32,10 @@ impl<'a> Names<'a> {
     pub(in crate::config) fn add(&mut self, key: &str, name: &'a str) -> Result<(), Invalid> {
         let kind = self.kind;
         check(kind, key, name)?;
-        let reason = match self.taken.insert(name.into(), NameOrigin::Written) {
-            None => return Ok(()),
-            Some(NameOrigin::Written) => format!("an earlier {kind} has the name `{name}`"),
-            Some(NameOrigin::Place) => {
-                format!("a {kind} without a name is called `{name}` by its place")
-            }
-        };
+        if self.taken.insert(name) {
+            return Ok(());
+        }
+        let reason = format!("an earlier {kind} has the name `{name}`");
         Err(Invalid::new(key, reason, "give each a name of its own"))
     }
 }
@@ -87,7 +69,6 @@ mod tests {
     #[test]
     fn name_is_of_one_table_and_can_stand_in_a_metric() {
         let mut names = Names::new("rule");
-        names.reserve("rule-3".to_owned());
         let longest = "a".repeat(NAME_BYTES_MAX);
         let too_long = "a".repeat(NAME_BYTES_MAX + 1);
         for (name, reason) in [
@@ -100,10 +81,8 @@ mod tests {
             ("a\"", Some("is no name of a rule")),
             ("é", Some("is no name of a rule")),
             ("a", Some("an earlier rule has the name `a`")),
-            (
-                "rule-3",
-                Some("a rule without a name is called `rule-3` by its place"),
-            ),
+            // what one without a name is called
+            ("rule[3]", Some("is no name of a rule")),
         ] {
             let found = names.add("rule[0].name", name).map_err(|it| it.reason);
             match (found, reason) {

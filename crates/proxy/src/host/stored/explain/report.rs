@@ -6,7 +6,7 @@ use serde::Serialize;
 use weir_measure::live::ListenerCertificate;
 
 /// The version of the JSON form: keys are added under the same one.
-pub const EXPLAIN_VERSION: u32 = 1;
+pub const EXPLAIN_VERSION: u32 = 2;
 
 /// What would become of a request now, why, and what is stored for its target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -96,7 +96,7 @@ pub struct InputReport {
 /// A rule of the operator that is for the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleUse {
-    /// Its place among the `[[rule]]` tables, from 1.
+    /// Its place among the `[[rule]]` tables, from 0, as paths of the configuration have it.
     pub number: usize,
     /// Its name.
     pub name: String,

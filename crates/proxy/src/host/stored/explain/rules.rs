@@ -52,10 +52,10 @@ pub(super) fn of_refused(settings: &Settings, matched: Bits) -> Vec<RuleUse> {
     })
 }
 
-/// The numbers, from 1, of the rules that decide how a stored response is used.
+/// The numbers, from 0, of the tables of the rules that decide how a stored response is used.
 pub(super) fn numbers(settings: &Settings, by: StoringBy) -> StoringBy {
     let places = places(&settings.config.rules);
-    let number = |rule: Option<usize>| Some(places.get(rule?)? + 1);
+    let number = |rule: Option<usize>| places.get(rule?).copied();
     StoringBy {
         lifetime: number(by.lifetime),
         stale_for: number(by.stale_for),
@@ -72,15 +72,15 @@ fn list(
     let places = places(&settings.config.rules);
     let mut uses: Vec<RuleUse> = Vec::new();
     for rule in matched.iter() {
-        let (Some(place), spec) = (places.get(rule), &settings.operator_rules.rules()[rule]) else {
+        let (Some(&number), spec) = (places.get(rule), &settings.operator_rules.rules()[rule])
+        else {
             continue;
         };
-        let number = place + 1;
         if uses.last().is_none_or(|last| last.number != number) {
             uses.push(RuleUse {
                 number,
                 name: spec.name.to_string(),
-                line: settings.config.rules[*place].line,
+                line: settings.config.rules[number].line,
                 decides: Vec::new(),
                 others: Vec::new(),
             });
