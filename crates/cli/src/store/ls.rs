@@ -67,7 +67,7 @@ struct Lines<'a> {
 impl Lines<'_> {
     fn add(&mut self, record: &RecordReport) -> Result<(), Failure> {
         if std::mem::take(&mut self.lacks_head) {
-            self.text.push_str(&head(record));
+            self.text.push_str(&head(record, self.flags.all));
         }
         if self.flags.whole.json {
             let line = serde_json::to_string(record);
@@ -93,12 +93,13 @@ impl Lines<'_> {
     }
 }
 
-/// The names of the columns, as wide as those of `record`.
-fn head(record: &RecordReport) -> String {
+/// The names of the columns, as wide as those of `record`; the last one where `all` are listed.
+fn head(record: &RecordReport, all: bool) -> String {
     let key = record.key.len();
     let place = record.segment.len() + 10;
+    let state = if all { ", state" } else { "" };
     format!(
-        "{:<key$}  {:>10}  {:<place$}  {:>10}  status, type, URL\n",
+        "{:<key$}  {:>10}  {:<place$}  {:>10}  status, type, URL{state}\n",
         "key", "generation", "at", "bytes"
     )
 }
