@@ -15,15 +15,18 @@ fn client_gets_the_certificate_for_the_name_that_it_can_verify_soonest() {
     let config = Config::gateway(&[&nginx.origin()]).tls(&[&default, &rsa, &ecdsa, &wildcard]);
     let weir = Weir::serve(&config);
     // and an operator is told which one that is, and of which file
-    for (host, files) in [
-        ("A.Test", &[&ecdsa, &rsa][..]),
-        ("www.a.test", &[&wildcard]),
-        ("unknown.test", &[&default]),
-        ("127.0.0.1", &[&default]),
+    for (host, files, is_for_it) in [
+        ("A.Test", &[&ecdsa, &rsa][..], true),
+        ("www.a.test", &[&wildcard], true),
+        ("unknown.test", &[&default], false),
+        ("127.0.0.1", &[&default], false),
+        ("192.0.2.7", &[&default], true),
     ] {
         let path = format!("/explain?format=json&url=https://{host}/");
         let said = weir.ask("GET", &path).expect(200).text();
         let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+        let problem = said["certificate_problem"].as_str();
+        assert_eq!(problem.is_none(), is_for_it, "{host}: {problem:?}");
         let said = said["certificates"].as_array().expect("a list").iter();
         let said: Vec<&str> = said.filter_map(|it| it["from"].as_str()).collect();
         let expected = files

@@ -170,12 +170,53 @@ fn add_certificates(control: &dyn Control, explanation: &mut Explanation) {
     let url = url.filter(|url| url.scheme() == Some(&Scheme::HTTPS));
     if let Some(host) = url.as_ref().and_then(Uri::host) {
         explanation.certificates = control.certificates_for(request.listener.as_deref(), host);
+        let all = &explanation.certificates;
+        let is_for_it = all.iter().any(|it| names_host(&it.names, host));
+        if !all.is_empty() && !is_for_it {
+            explanation.certificate_problem = Some(format!(
+                "no certificate is for {host}: clients get one for other names, and refuse it unless \
+                 they verify none; on a connection for another name, they get 421"
+            ));
+        }
     }
+}
+
+/// Whether a certificate with these names and addresses is for the host of a URL (RFC 6125 §6.4).
+fn names_host(names: &[String], host: &str) -> bool {
+    let host = host.trim_matches(['[', ']']).to_ascii_lowercase();
+    let host = host.strip_suffix('.').unwrap_or(&host);
+    let address: Option<IpAddr> = host.parse().ok();
+    let behind_first_label = host.split_once('.').map(|(_, rest)| rest);
+    names
+        .iter()
+        .any(|name| match (address, name.strip_prefix("*.")) {
+            (Some(_), _) => name.parse().ok() == address,
+            (None, Some(parent)) => behind_first_label == Some(parent),
+            (None, None) => name == host,
+        })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn certificate_is_for_its_names_and_addresses_and_one_label_of_a_wildcard() {
+        let names = ["a.test", "*.b.test", "192.0.2.7", "2001:db8::1"].map(ToOwned::to_owned);
+        for (host, expected) in [
+            ("a.test", true),
+            ("A.test.", true),
+            ("x.b.test", true),
+            ("b.test", false),
+            ("x.y.b.test", false),
+            ("192.0.2.7", true),
+            ("192.0.2.8", false),
+            ("[2001:db8:0::1]", true),
+            ("other.test", false),
+        ] {
+            assert_eq!(names_host(&names, host), expected, "{host}");
+        }
+    }
 
     #[test]
     fn parameters_say_the_request_and_the_url_is_the_last() {

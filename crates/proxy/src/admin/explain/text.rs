@@ -86,6 +86,9 @@ pub(super) fn of(explanation: &Explanation) -> String {
     for certificate in &explanation.certificates {
         page.add("  ", &certificate_sentence(certificate));
     }
+    if let Some(problem) = &explanation.certificate_problem {
+        page.add("  ", problem);
+    }
     if !explanation.modules.is_empty() {
         let names = explanation.modules.join(", ");
         page.add("  ", &format!("these modules may change that: {names}"));

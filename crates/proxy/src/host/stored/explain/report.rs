@@ -33,6 +33,8 @@ pub struct Explanation {
     pub next_hop_problem: Option<String>,
     /// The certificates that clients of its host may get, best first: by `https` at a gateway.
     pub certificates: Vec<ListenerCertificate>,
+    /// That none of these is for its host.
+    pub certificate_problem: Option<String>,
     /// What is stored for its target.
     pub stored: Vec<StoredReport>,
     /// Further variants may be on disk alone.
