@@ -15,6 +15,7 @@ pub(crate) mod writer;
 
 use crate::disk::{NoticeHandler, Tickets};
 use crate::files::Files;
+use crate::files::HeldLock;
 use crate::format::{PurgeScope, Volume};
 use crate::index::{Index, Place};
 use crate::lock::lock;
@@ -27,6 +28,8 @@ use purging::purges::Purges;
 use queue::Queue;
 use reads::pool::Pool;
 use segment::{Segment, Segments};
+use starting::open::LOCK_FILE;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -66,8 +69,21 @@ pub(crate) struct Directory {
     pub(crate) has_leftovers: AtomicBool,
     /// Everything must be dropped, durably, before anything is found or stored again.
     pub(crate) must_empty: AtomicBool,
+    /// That no other process uses it.
+    pub(crate) lock: Mutex<DirectoryLock>,
     pub(crate) clock: Clock,
     log: NoticeHandler,
+}
+
+/// Whether a directory is ours.
+#[derive(Debug)]
+pub(crate) enum DirectoryLock {
+    /// Unless the file of this was removed.
+    Held(Box<dyn HeldLock>),
+    /// Another process has it, or it cannot be had.
+    Lost,
+    /// It was given back: the store is closed.
+    Closed,
 }
 
 /// Sizes of a directory, in bytes.
@@ -98,6 +114,29 @@ impl Clock {
         match self {
             Self::Running(since) => u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX),
             Self::Manual(ms) => ms.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Directory {
+    /// Whether it is ours alone still.
+    pub(crate) fn is_locked(&self) -> bool {
+        match &*lock(&self.lock) {
+            DirectoryLock::Held(held) => held.is_of(&self.path.join(LOCK_FILE)),
+            DirectoryLock::Lost => false,
+            DirectoryLock::Closed => true,
+        }
+    }
+
+    /// Checks that before something is made in it.
+    ///
+    /// # Errors
+    ///
+    /// It is not: its file was removed, or the directory with it.
+    pub(crate) fn check_lock(&self) -> io::Result<()> {
+        match self.is_locked() {
+            true => Ok(()),
+            false => Err(io::Error::other("the directory, or its lock, was removed")),
         }
     }
 }

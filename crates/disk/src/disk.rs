@@ -5,10 +5,10 @@ mod opening;
 
 pub use self::opening::open_files_max;
 
-use crate::directory::Directory;
 use crate::directory::queue::{JOB_BYTES, Job, PurgeJob, RecordJob};
 use crate::directory::reads::check;
 use crate::directory::reads::reader;
+use crate::directory::{Directory, DirectoryLock};
 use crate::files::Files;
 use crate::format::{
     META_BYTES_MAX, PAGE_BYTES, PurgeScope, TRAILER_BYTES, embedded_bytes, table_bytes,
@@ -74,7 +74,6 @@ pub struct Disk {
     purging: Mutex<()>,
     is_closing: Arc<AtomicBool>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    locks: Mutex<Vec<Box<dyn Debug + Send + Sync>>>,
 }
 
 impl Debug for Disk {
@@ -426,8 +425,9 @@ impl Disk {
             std::thread::park_timeout(Duration::from_millis(1));
         }
         threads.clear();
-        let mut locks = lock(&self.locks);
-        locks.clear();
+        for directory in &self.directories {
+            *lock(&directory.lock) = DirectoryLock::Closed;
+        }
     }
 }
 

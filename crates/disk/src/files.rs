@@ -53,9 +53,16 @@ pub struct Space {
 #[derive(Debug)]
 pub enum Lock {
     /// Ours until the value is dropped.
-    Held(Box<dyn Debug + Send + Sync>),
+    Held(Box<dyn HeldLock>),
     /// Another process's, with its id if that could be read.
     Taken(Option<u32>),
+}
+
+/// An exclusive lock of a directory.
+pub trait HeldLock: Send + Sync + Debug {
+    /// Whether its file is still the one at `path`: it may have been removed, and another process
+    /// may have made one of its own.
+    fn is_of(&self, path: &Path) -> bool;
 }
 
 /// A file system.
@@ -104,7 +111,8 @@ pub trait Files: Send + Sync + Debug {
     fn space(&self, path: &Path) -> io::Result<Space>;
 
     /// Locks the file `path` for this process (`flock`), creating it if need be, and writes the
-    /// process id into it.
+    /// process id into it. The directory that it is in is locked, too, where that can be: the file
+    /// may be removed.
     ///
     /// # Errors
     /// What the system says.

@@ -338,21 +338,19 @@ fn unusable_directory_is_refused_with_an_io_error() {
     }
 }
 
-#[test]
-fn store_recreates_a_directory_that_is_removed_while_in_use() {
-    let parent = tempfile::tempdir().unwrap();
-    let path = parent.path().join("store");
+/// What a store tells, and the list that this is in.
+fn collected() -> (NoticeHandler, Arc<Mutex<Vec<Notice>>>) {
     let notices: Arc<Mutex<Vec<Notice>>> = Arc::default();
     let told = Arc::clone(&notices);
-    let log: NoticeHandler = Arc::new(move |notice| told.lock().unwrap().push(notice));
-    let disk = Disk::open(config(&path), Arc::new(SystemFiles), log).unwrap();
-    append(&disk, 1, 1000);
-    until("the writer", || disk.usage().stored == 1);
-    std::fs::remove_dir_all(&path).unwrap();
+    let log: NoticeHandler = Arc::new(move |notice| told.lock().expect("no panic").push(notice));
+    (log, notices)
+}
+
+/// Appends records until that is so: the open segment takes what it has room for, and the next one
+/// cannot be made where its directory is gone.
+fn append_until(disk: &Disk, what: &str, is_so: impl Fn() -> bool) {
     let mut key = 2;
-    // the open segment takes what it has room for; the next one cannot be made, until the directory
-    // was made again
-    until("a new segment", || {
+    until(what, || {
         let new = NewRecord {
             key: digest(key),
             ticket: disk.ticket(),
@@ -363,6 +361,63 @@ fn store_recreates_a_directory_that_is_removed_while_in_use() {
             }],
         };
         key += u64::from(disk.append(new).is_ok());
+        is_so()
+    });
+}
+
+#[test]
+fn lock_holds_though_its_file_is_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let _disk = open(directory.path());
+    std::fs::remove_file(directory.path().join("lock")).unwrap();
+    let refused = Disk::open(config(directory.path()), Arc::new(SystemFiles), silent());
+    assert!(
+        matches!(refused, Err(OpenError::InUse { .. })),
+        "{refused:?}"
+    );
+}
+
+fn names_in(path: &Path) -> Vec<std::ffi::OsString> {
+    let entries = std::fs::read_dir(path).expect("a directory");
+    let names = entries.map(|entry| entry.expect("a name").file_name());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn directory_that_another_process_has_taken_is_not_written_to() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("store");
+    let (log, notices) = collected();
+    let disk = Disk::open(config(&path), Arc::new(SystemFiles), log).unwrap();
+    append(&disk, 1, 1000);
+    until("the writer", || disk.usage().stored == 1);
+    std::fs::remove_dir_all(&path).unwrap();
+    // as another process does
+    let other = open(&path);
+    append(&other, 1, 1000);
+    until("the other writer", || other.usage().stored == 1);
+    let before = names_in(&path);
+    append_until(&disk, "a refusal", || {
+        let said = |notice: &Notice| notice.to_string().contains("has it open now");
+        notices.lock().unwrap().iter().any(said)
+    });
+    assert_eq!(names_in(&path), before);
+    assert_eq!(disk.usage().fenced, 1);
+    assert!(load(&other, 1).is_some());
+}
+
+#[test]
+fn store_recreates_a_directory_that_is_removed_while_in_use() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("store");
+    let (log, notices) = collected();
+    let disk = Disk::open(config(&path), Arc::new(SystemFiles), log).unwrap();
+    append(&disk, 1, 1000);
+    until("the writer", || disk.usage().stored == 1);
+    std::fs::remove_dir_all(&path).unwrap();
+    append_until(&disk, "a new directory", || {
         path.join(SUPERBLOCK_FILE).exists()
     });
     assert!(!notices.lock().unwrap().is_empty());
@@ -372,6 +427,12 @@ fn store_recreates_a_directory_that_is_removed_while_in_use() {
     assert_eq!(
         load(&disk, 1).unwrap().inline.as_deref(),
         Some(&*content(1, 1000))
+    );
+    // and no other process may use it
+    let refused = Disk::open(config(&path), Arc::new(SystemFiles), silent());
+    assert!(
+        matches!(refused, Err(OpenError::InUse { .. })),
+        "{refused:?}"
     );
 }
 

@@ -295,6 +295,7 @@ impl Writer {
     /// leave.
     fn rewrite_journal(&mut self) -> io::Result<()> {
         let directory = Arc::clone(&self.directory);
+        directory.check_lock()?;
         self.with_room(|writer| {
             let all = directory.purges.entries();
             writer.journal.rewrite(&*directory.files, &all)
@@ -350,6 +351,7 @@ impl Writer {
         let directory = Arc::clone(&self.directory);
         self.flush();
         self.seal();
+        directory.check_lock()?;
         let active = self.with_room(|writer| {
             let number = writer.next_number;
             writer.next_number += 1;
@@ -467,7 +469,8 @@ impl Writer {
                 self.compacted_to = oldest;
             }
         }
-        if self.journal.is_good() && self.journal.is_bloated(directory.purges.len()) {
+        let is_bloated = self.journal.is_good() && self.journal.is_bloated(directory.purges.len());
+        if is_bloated && directory.is_locked() {
             let entries = directory.purges.entries();
             if let Err(error) = self.journal.rewrite(&*directory.files, &entries) {
                 directory.failed("shorten the purge journal", &error, false);

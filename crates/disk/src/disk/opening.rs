@@ -86,16 +86,16 @@ fn assemble(
         secret: Mutex::new(superblocks[0].secret),
     });
     let claimed_count = claimed.len().max(1);
-    let (mut locks, mut opened) = (Vec::new(), Vec::new());
+    let mut opened = Vec::new();
     for ((claimed, superblock), (limits, position)) in claimed
         .into_iter()
         .zip(superblocks)
         .zip(limits.into_iter().zip(0..))
     {
-        locks.push(claimed.lock);
         opened.push(open_directory(DirectoryParams {
             position,
             path: claimed.path,
+            lock: claimed.lock,
             superblock,
             limits,
             // all of them together hold no more than one would
@@ -124,7 +124,6 @@ fn assemble(
         purging: Mutex::new(()),
         is_closing: Arc::new(AtomicBool::new(false)),
         threads: Mutex::default(),
-        locks: Mutex::new(locks),
     };
     Ok((Arc::new(disk), stepped))
 }

@@ -14,7 +14,7 @@ mod world;
 pub use content::SECTOR_BYTES;
 pub use fault::{Fault, Plan, Random};
 
-use super::{Access, Batch, DIRECT_BYTES, File, Files, Lock, Space};
+use super::{Access, Batch, DIRECT_BYTES, File, Files, HeldLock, Lock, Space};
 use crate::lock::lock;
 use batch::SimulatedBatch;
 use device::Device;
@@ -203,6 +203,12 @@ struct SimulatedLock {
     world: SimulatedFiles,
     path: PathBuf,
     epoch: u64,
+}
+
+impl HeldLock for SimulatedLock {
+    fn is_of(&self, _path: &Path) -> bool {
+        true
+    }
 }
 
 impl Drop for SimulatedLock {

@@ -7,15 +7,17 @@ use crate::directory::starting::loader::{Loader, header, set_aside};
 use crate::directory::starting::scan::trailer;
 use crate::directory::writer::Writer;
 use crate::directory::{
-    Clock, Counters, Directory, Fence, ForgottenKeys, Limits, Pool, Purges, Queue, Segments,
+    Clock, Counters, Directory, DirectoryLock, Fence, ForgottenKeys, Limits, Pool, Purges, Queue,
+    Segments,
 };
 use crate::disk::{NoticeHandler, Tickets};
-use crate::files::{Access, Files, Lock, read_bytes, write_full};
+use crate::files::{Access, Files, HeldLock, Lock, read_bytes, write_full};
 use crate::format::{
     FORMAT_VERSION, FormatErrorKind, JOURNAL_FILE, PAGE_BYTES, PurgeEntry, PurgeScope,
     SUPERBLOCK_FILE, StoreId, Superblock, Volume, segment_file_name, segment_number,
 };
 use crate::index::Index;
+use crate::lock::lock;
 use crate::{Notice, OpenError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,7 +32,7 @@ pub(crate) const LOCK_FILE: &str = "lock";
 /// A directory that is ours, and what its first file says.
 pub(crate) struct LockedDirectory {
     pub(crate) path: PathBuf,
-    pub(crate) lock: Box<dyn std::fmt::Debug + Send + Sync>,
+    pub(crate) lock: Box<dyn HeldLock>,
     /// `None`: there is no store in it yet.
     pub(crate) superblock: Option<Superblock>,
     /// It was written by an older version of the format.
@@ -151,6 +153,7 @@ pub(crate) fn write_superblock(
 pub(crate) struct DirectoryParams {
     pub(crate) position: u16,
     pub(crate) path: PathBuf,
+    pub(crate) lock: Box<dyn HeldLock>,
     pub(crate) superblock: Superblock,
     pub(crate) limits: Limits,
     pub(crate) queue_bytes_max: usize,
@@ -197,6 +200,7 @@ pub(crate) fn open(params: DirectoryParams) -> Result<OpenedDirectory, OpenError
         is_incomplete: AtomicBool::new(false),
         has_leftovers: AtomicBool::new(false),
         must_empty: AtomicBool::new(false),
+        lock: Mutex::new(DirectoryLock::Held(params.lock)),
         clock: params.clock,
         log: params.log,
     };
@@ -360,8 +364,12 @@ fn mirror(directory: &Directory, journal: &mut Journal, found: &JournalEntries) 
 }
 
 /// Restores the directory's own files if they were removed while the store is open.
+///
+/// # Errors
+/// What the system says, or another process has the directory.
 pub(crate) fn restore(directory: &Directory) -> io::Result<()> {
     let files = &*directory.files;
+    lock_again(directory)?;
     match files.open(&directory.path.join(SUPERBLOCK_FILE), Access::Read) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -378,4 +386,39 @@ pub(crate) fn restore(directory: &Directory) -> io::Result<()> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// Takes the lock again if its file was removed, or the directory with it: else another process
+/// could use it, too.
+fn lock_again(directory: &Directory) -> io::Result<()> {
+    if directory.is_locked() {
+        return Ok(());
+    }
+    let (files, path) = (&*directory.files, directory.path.join(LOCK_FILE));
+    let mut held = lock(&directory.lock);
+    files.create_directory(&directory.path)?;
+    // first: that of the directory may be ours still
+    *held = DirectoryLock::Lost;
+    match files.lock(&path)? {
+        Lock::Held(new) => *held = DirectoryLock::Held(new),
+        Lock::Taken(pid) => return Err(taken(pid)),
+    }
+    // what another process has left there is none of ours
+    match read_superblock(files, &directory.path) {
+        Ok(Some((found, _))) if found.volume != directory.volume => Err(io::Error::other(
+            "another process has made the store anew: start this one again",
+        )),
+        Ok(_) => Ok(()),
+        Err(error) => Err(io::Error::other(error.to_string())),
+    }
+}
+
+fn taken(pid: Option<u32>) -> io::Error {
+    let process = pid.map_or_else(
+        || "another process".to_owned(),
+        |pid| format!("process {pid}"),
+    );
+    io::Error::other(format!(
+        "the directory was removed, and {process} has it open now"
+    ))
 }
