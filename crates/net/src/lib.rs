@@ -19,8 +19,7 @@
 //!
 //! Deliberately absent: caching, routes and settings, and what the fields of a message mean. A
 //! program makes [`ConnectionRules`] and [`NetworkSettings`] from its own settings, and learns of
-//! the health of next hops by a [`ConnectObserver`]. TLS and HTTP/2 toward next hops are not
-//! here yet.
+//! the health of next hops by a [`ConnectObserver`].
 //!
 //! The example `relay` is a whole program: it accepts connections and relays their bytes to another
 //! address.
@@ -33,13 +32,13 @@
 pub mod client;
 pub mod clock;
 mod deadline;
-mod descriptors;
 pub mod filter;
 pub mod flow;
 pub mod hand_off;
 pub mod http;
 mod local_address;
 pub mod next_hops;
+mod process_limits;
 pub mod resolver;
 mod thread;
 pub mod tls;
@@ -47,6 +46,6 @@ pub mod tunnel;
 pub mod workers;
 
 pub use deadline::{Deadline, Party};
-pub use descriptors::{raise_descriptor_limit, room_for_a_request};
 pub use local_address::is_local;
+pub use process_limits::{outlive_file_size_limit, raise_descriptor_limit, room_for_a_request};
 pub use thread::{run_when_idle, thread_time};

@@ -44,8 +44,8 @@ pub(crate) struct Start<'a> {
     pub(crate) arguments: &'a [&'a str],
     /// Without a config file.
     pub(crate) by_flags_alone: bool,
-    /// Open files it may have; `None`: as many as we.
-    pub(crate) open_files: Option<u32>,
+    /// A limit of the process, as `ulimit` has it; `None`: those that we have.
+    pub(crate) limit: Option<(&'static str, u32)>,
     /// With a small file system at this folder, which nothing outside sees.
     pub(crate) small_file_system: Option<&'a Path>,
     /// In a network of its own, which nothing outside sees: see [`Weir::beside`].
@@ -129,10 +129,15 @@ impl Weir {
 
     /// Starts one that may have so many files open.
     pub(crate) fn serve_with_open_files(config: &Config, open_files: u32) -> Self {
+        Self::serve_with_limit(config, ("-n", open_files))
+    }
+
+    /// Starts one with this limit, as `ulimit` has it.
+    pub(crate) fn serve_with_limit(config: &Config, limit: (&'static str, u32)) -> Self {
         Self::start(
             config,
             &Start {
-                open_files: Some(open_files),
+                limit: Some(limit),
                 ..Start::default()
             },
         )
@@ -187,7 +192,7 @@ impl Weir {
             Some(terminal) => Stdio::from(terminal.output()),
             None => Stdio::from(stdout),
         };
-        let mut command = match (start.open_files, start.small_file_system) {
+        let mut command = match (start.limit, start.small_file_system) {
             (None, None) if start.own_network => {
                 let mut unshare = Command::new("unshare");
                 // both exec: the handle is the proxy's
@@ -205,12 +210,12 @@ impl Weir {
                 unshare
             }
             (None, None) => Command::new(env!("CARGO_BIN_EXE_weir")),
-            (Some(limit), _) => {
+            (Some((which, limit)), _) => {
                 let mut shell = Command::new("sh");
                 // exec keeps the process id: the handle is the proxy's
                 shell
-                    .args(["-c", "ulimit -n \"$0\"; exec \"$@\""])
-                    .arg(limit.to_string())
+                    .args(["-c", "ulimit \"$0\" \"$1\"; shift; exec \"$@\""])
+                    .args([which, &limit.to_string()])
                     .arg(env!("CARGO_BIN_EXE_weir"));
                 shell
             }

@@ -302,3 +302,20 @@ fn proxy_starts_only_with_descriptors_enough_to_serve_a_request() {
         "{last}"
     );
 }
+
+#[test]
+fn limit_of_the_size_of_files_ends_no_process() {
+    let nginx = Nginx::start("location /id { return 200 $request_id; }");
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("access.log");
+    let config = Config::gateway(&[&nginx.origin()]).set("log.access", &format!("{log:?}"));
+    // in blocks of 512 bytes; the file in memory is longer
+    let weir = Weir::serve_with_limit(&config, ("-f", 16));
+    let mut client = RawClient::connect(weir.address());
+    for number in 0..200 {
+        client.get(&weir.url(&format!("/id?{number}"))).expect(200);
+    }
+    let lost = "weir_access_log_dropped_total";
+    let _ = weir.until(lost, |metrics| metrics.count(lost) > 0);
+    assert!(std::fs::metadata(&log).expect("a file").len() <= 16 * 512);
+}

@@ -1,0 +1,7 @@
+//! What the system permits a process.
+
+mod descriptors;
+mod file_size;
+
+pub use descriptors::{raise_descriptor_limit, room_for_a_request};
+pub use file_size::outlive_file_size_limit;
