@@ -104,6 +104,7 @@ impl NextHopStream {
                 Box::pin(async move { obtain(worker, rules, &by_http1, fresh).await }).await?
             }
         };
+        connection.check_silent()?;
         Ok(Self {
             _client_use: Some(Box::new(client_use)),
             ..Self::http1(connection)

@@ -1,6 +1,7 @@
 //! An open connection to a next hop, in use or idle.
 
 use super::dial::NewStream;
+use super::failure::ConnectFailure;
 use super::hop_key::HopKey;
 use super::link::{ConnectionLink, Links};
 use super::open_connections::Permit;
@@ -10,6 +11,7 @@ use crate::workers::Worker;
 use std::net::SocketAddr;
 use weir_measure::{Metric, Supply};
 use weir_policy::Now;
+use weir_semantics::ProxyError;
 
 /// A connection in use by one exchange. Dropping it closes it and gives its place back.
 pub struct Connection {
@@ -68,6 +70,21 @@ impl Connection {
         self.link = link.map(|link| Box::new(ConnectionLink::new(link, self.stream.tcp())));
         self.count_moved();
         self
+    }
+
+    /// Checks that a request may be sent on it: what the next hop of a new one has sent before
+    /// would be taken for the response (RFC 9112 §9.2). An idle one was looked at when it was
+    /// found.
+    ///
+    /// # Errors
+    ///
+    /// The next hop has sent something.
+    pub(crate) fn check_silent(&self) -> Result<(), ConnectFailure> {
+        if self.reused || !self.stream.has_spoken_first() {
+            return Ok(());
+        }
+        let text = format!("{} sends a response before it was sent a request", self.hop);
+        Err(ConnectFailure::new(ProxyError::HttpProtocolError, text))
     }
 
     /// Whether HTTP/2 is spoken on it: it can then carry many requests.

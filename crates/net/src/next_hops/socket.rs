@@ -47,6 +47,15 @@ impl NextHopSocket {
         }
     }
 
+    /// Whether the next hop has sent something before it was sent a request, on a connection in
+    /// clear that was opened just now. Under TLS it may have, such as tickets.
+    pub(super) fn has_spoken_first(&self) -> bool {
+        match self {
+            Self::Clear(socket) => has_bytes(socket),
+            Self::Tls(_) => false,
+        }
+    }
+
     /// Whether it is open, and has nothing to read; of one that HTTP/2 was chosen on, whether it is
     /// open: the next hop has the right to begin. By system calls, as the reactor may not have
     /// polled yet.
@@ -284,10 +293,42 @@ impl WriteEnd<'_> {
     }
 }
 
+/// Whether bytes have come on a connection; by a system call, as above.
+fn has_bytes(stream: &TcpStream) -> bool {
+    let mut byte = [0_u8; 1];
+    recv(stream, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT)
+        .is_ok_and(|(_, count)| count > 0)
+}
+
 /// Whether a connection is open and has nothing to read; by a system call, as the reactor may not
 /// have polled yet.
 pub fn is_quiet(stream: &TcpStream) -> bool {
     let mut byte = [0_u8; 1];
     recv(stream, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT)
         .is_err_and(|error| error == rustix::io::Errno::AGAIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn next_hop_that_sends_before_it_was_asked_has_spoken_first() {
+        for bytes in [&b"HTTP/1.1 200 OK\r\n\r\n"[..], b""] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+            let address = listener.local_addr().expect("it is bound");
+            let stream = TcpStream::connect(address).await.expect("it listens");
+            let (mut next_hop, _) = listener.accept().await.expect("a connection");
+            let socket = NextHopSocket::Clear(stream);
+            assert!(socket.is_quiet() && !socket.has_spoken_first());
+            next_hop.write_all(bytes).await.expect("sent");
+            // the end of a connection is no response
+            drop(next_hop);
+            socket.tcp().readable().await.expect("something came");
+            assert!(!socket.is_quiet());
+            assert_eq!(socket.has_spoken_first(), !bytes.is_empty());
+        }
+    }
 }
