@@ -87,6 +87,7 @@ async fn read_v2(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Result<(), Prox
 
 /// The client that a whole header names.
 fn client_of(bytes: &[u8]) -> Result<Option<SocketAddr>, ProxyHeaderError> {
+    let is_text = !bytes.starts_with(&V2_SIGNATURE);
     let named: Option<(IpAddr, u16)> = match HeaderResult::parse(bytes) {
         HeaderResult::V1(Ok(header)) => match header.addresses {
             v1::Addresses::Tcp4(it) => Some((it.source_address.into(), it.source_port)),
@@ -109,6 +110,10 @@ fn client_of(bytes: &[u8]) -> Result<Option<SocketAddr>, ProxyHeaderError> {
             return Err(ProxyHeaderError::Malformed);
         }
     };
+    // the library takes it in front of a port, where only digits may be
+    if named.is_some() && is_text && bytes.contains(&b'+') {
+        return Err(ProxyHeaderError::Malformed);
+    }
     Ok(named.map(SocketAddr::from))
 }
 
@@ -204,6 +209,8 @@ mod tests {
             &b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"[..],
             b"PROXY TCP4 192.0.2.300 192.0.2.1 51000 80\r\n",
             b"PROXY TCP4 192.0.2.7 192.0.2.1 51000\r\n",
+            b"PROXY TCP4 192.0.2.7 192.0.2.1 +1 80\r\n",
+            b"PROXY TCP4 192.0.2.7 192.0.2.1 51000 +80\r\n",
             &[b"PROXY UNKNOWN ".as_slice(), &[b'a'; 200]].concat(),
             &v2(Protocol::Datagram, of),
             &long,
