@@ -20,7 +20,7 @@ use crate::modules::loaded::{LoadedModules, ModuleKinds};
 use crate::server::advice;
 use crate::server::control::Control;
 use crate::server::control::certificates::open_storage;
-use crate::server::descriptors::{clients_max, worker_count};
+use crate::server::descriptors::{clients_max, lack, worker_count};
 use crate::server::disk_tier::{self, DiskTier};
 use crate::server::history_place;
 use crate::server::secret_file::SecretFile;
@@ -366,6 +366,9 @@ pub(super) fn open_store(
             "warning: the system gives no file in memory (memfd_create): {cause}; large responses \
              are copied from memory for each client, which takes more CPU time"
         ));
+    }
+    if disk.is_some() {
+        lack(config).iter().for_each(|lack| say(lack));
     }
     match disk {
         Some(disk) => disk_tier::behind(store, disk, &config.disk),
