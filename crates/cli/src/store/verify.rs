@@ -143,7 +143,9 @@ impl Report {
             several => format!("{several} things are wrong; {each}"),
         };
         Err(Failure::check_said_no("the store is damaged", cause).hint(
-            "nothing has to be done: weir never serves what does not verify, and fetches it again",
+            "nothing has to be done: what weir reads from the device it verifies, and fetches again \
+             what does not; what it has verified before it serves from the page cache: start it \
+             again if something else has written to its files",
         ))
     }
 }
