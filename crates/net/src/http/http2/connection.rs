@@ -25,9 +25,12 @@ use weir_wire::{BodyLength, HeadLimits};
 /// Content of a request that is received and not used, bytes: the window of a stream.
 const STREAM_WINDOW: u32 = 64 * 1024 - 1;
 
-/// The same of all requests of a connection, bytes: a few that next hops have stopped do not stop
-/// the others.
+/// The same of all requests of a connection of one client, bytes: a few that next hops have stopped
+/// do not stop the others.
 const CONNECTION_WINDOW: u32 = 256 * 1024;
+
+/// A window is no wider (RFC 9113 §6.9.1).
+const WINDOW_MAX: u32 = 0x7fff_ffff;
 
 /// Streams that `h2` may reset for errors of the client, in all: more than [`FrameBudget`] permits
 /// at once, which has MadeYouReset (CVE-2025-8671) and sees a reset once it is sent.
@@ -59,6 +62,20 @@ pub struct Http2Rules {
     /// Its requests say which client they are for: the caller is to have resets count for that one,
     /// too.
     pub names_clients: bool,
+}
+
+impl Http2Rules {
+    /// The window of the connection, bytes. On that of a proxy those that one client has stopped
+    /// stop no other's: it is as wide as those of all streams.
+    fn connection_window(&self) -> u32 {
+        match self.names_clients {
+            true => self
+                .streams_max
+                .saturating_mul(STREAM_WINDOW)
+                .min(WINDOW_MAX),
+            false => CONNECTION_WINDOW,
+        }
+    }
 }
 
 /// What became of a connection or its requests without that they were given to the caller; counts
@@ -204,7 +221,7 @@ impl Http2Connection {
             .max_header_list_size(rules.head_bytes_max)
             .max_frame_size(FRAME_BYTES_MAX)
             .initial_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
+            .initial_connection_window_size(rules.connection_window())
             .max_local_error_reset_streams(Some(ERROR_RESETS_MAX.saturating_mul(clients)))
             .max_pending_accept_reset_streams(PENDING_RESETS_MAX)
             .max_send_buffer_size(SEND_BYTES_MAX)

@@ -113,6 +113,21 @@ fn stored_responses_that_are_not_read_are_not_copied() {
     clear.expect_others_are_served();
 }
 
+/// Behind a proxy, what some users have stopped stops no upload of another one.
+#[test]
+fn connection_of_a_trusted_proxy_has_room_for_what_all_its_streams_may_hold() {
+    let window = |trusted: &str| {
+        let clear = Clear::with(|config| config.set("forwarded.trusted_proxies", trusted));
+        // of the connection: it begins with 65,535 bytes (RFC 9113 §6.9.2)
+        let update = clear.frames().until(WINDOW_UPDATE);
+        let more = update.payload.try_into().map(u32::from_be_bytes);
+        assert_eq!(update.stream, 0);
+        65_535 + more.expect("4 bytes")
+    };
+    assert_eq!(window("[]"), 256 << 10);
+    assert_eq!(window("[\"127.0.0.1\"]"), 100 * 65_535);
+}
+
 #[test]
 fn connection_of_a_trusted_proxy_outlives_the_resets_of_one_of_its_users() {
     let trusted = |config: crate::support::Config| {
