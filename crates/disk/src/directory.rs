@@ -136,7 +136,9 @@ impl Directory {
     pub(crate) fn check_lock(&self) -> io::Result<()> {
         match self.is_locked() {
             true => Ok(()),
-            false => Err(io::Error::other("the directory, or its lock, was removed")),
+            false => Err(io::Error::other(
+                "the directory, or its lock, was removed: another process may use it",
+            )),
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use weir_disk::files::SystemFiles;
+use weir_disk::files::{Files, SystemFiles};
 use weir_disk::format::SUPERBLOCK_FILE;
 use weir_disk::{
     BodyBlock, DirectoryConfig, Disk, DiskConfig, LoadedRecord, NewRecord, Notice, NoticeHandler,
-    OpenError,
+    OpenError, stepped,
 };
 use weir_policy::Digest;
 
@@ -390,21 +390,47 @@ fn directory_that_another_process_has_taken_is_not_written_to() {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("store");
     let (log, notices) = collected();
-    let disk = Disk::open(config(&path), Arc::new(SystemFiles), log).unwrap();
+    let files: Arc<dyn Files> = Arc::new(SystemFiles);
+    let (disk, mut directories) = stepped::open(&config(&path), &files, &log).unwrap();
+    let directory = &mut directories[0];
+    while directory.load() {}
     append(&disk, 1, 1000);
-    until("the writer", || disk.usage().stored == 1);
+    directory.write();
     std::fs::remove_dir_all(&path).unwrap();
     // as another process does
     let other = open(&path);
     append(&other, 1, 1000);
     until("the other writer", || other.usage().stored == 1);
     let before = names_in(&path);
-    append_until(&disk, "a refusal", || {
-        let said = |notice: &Notice| notice.to_string().contains("has it open now");
-        notices.lock().unwrap().iter().any(said)
-    });
-    assert_eq!(names_in(&path), before);
-    assert_eq!(disk.usage().fenced, 1);
+    // fills the open segment, and tries to begin the next one, behind each rest
+    let mut write = || {
+        for key in 2..50 {
+            let _refused = disk.append(NewRecord {
+                key: digest(key),
+                ticket: disk.ticket(),
+                meta: Vec::new(),
+                body: vec![BodyBlock {
+                    from: 0,
+                    bytes: content(key, 400_000),
+                }],
+            });
+            directory.write();
+            directory.advance_clock_ms(61_000);
+        }
+    };
+    write();
+    let said = |notice: &Notice| notice.to_string().contains("has it open now");
+    assert!(notices.lock().unwrap().iter().any(said), "{notices:?}");
+    assert_eq!((names_in(&path), disk.usage().fenced), (before, 1));
+    // nor when that process has ended
+    other.close();
+    drop(other);
+    let before = names_in(&path);
+    write();
+    assert_eq!((names_in(&path), disk.usage().fenced), (before, 1));
+    drop((disk, directories));
+    let other = open(&path);
+    wait_for_index(&other);
     assert!(load(&other, 1).is_some());
 }
 

@@ -436,6 +436,10 @@ impl Writer {
     /// purges that concern it were dropped, and older ones must not come back without newer ones.
     fn remove_leftovers(&mut self) {
         let directory = Arc::clone(&self.directory);
+        if !directory.is_locked() {
+            // they went with the directory: files of these names are another process's
+            self.leftovers.clear();
+        }
         let mut first_error = None;
         self.leftovers
             .retain(|path| match directory.files.unlink(path) {

@@ -399,16 +399,19 @@ fn lock_again(directory: &Directory) -> io::Result<()> {
     files.create_directory(&directory.path)?;
     // first: that of the directory may be ours still
     *held = DirectoryLock::Lost;
-    match files.lock(&path)? {
-        Lock::Held(new) => *held = DirectoryLock::Held(new),
+    let new = match files.lock(&path)? {
+        Lock::Held(new) => new,
         Lock::Taken(pid) => return Err(taken(pid)),
-    }
-    // what another process has left there is none of ours
+    };
+    // what another process has left there is none of ours, and stays its own
     match read_superblock(files, &directory.path) {
         Ok(Some((found, _))) if found.volume != directory.volume => Err(io::Error::other(
             "another process has made the store anew: start this one again",
         )),
-        Ok(_) => Ok(()),
+        Ok(_) => {
+            *held = DirectoryLock::Held(new);
+            Ok(())
+        }
         Err(error) => Err(io::Error::other(error.to_string())),
     }
 }
