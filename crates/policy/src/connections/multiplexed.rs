@@ -16,7 +16,7 @@
 //! *None has room*: one is opened, and the requests that come meanwhile wait for it, as many as it
 //! will carry.
 //!
-//! *An exclusive connection* carries one request until that has ended, and then others too.
+//! *An exclusive connection* carries one request until that is answered, and then others too.
 //! Requests that are repeated after a connection which they shared has broken get one each: the
 //! request that has brought that about is among them, and would break the connection of all others
 //! once more.
@@ -131,13 +131,11 @@ impl MultiplexedHop {
     }
 
     /// Requests that a connection carries at once before the next hop has said how many it permits
-    /// there: as many as it did on the last one, and at least one, which shows whether it still
-    /// does.
+    /// there: as many as it did on the last one.
     #[must_use]
     pub fn first_max(&self) -> u32 {
         let most = self.rules.streams_max;
-        self.permitted
-            .map_or(most, |permitted| permitted.clamp(1, most.max(1)))
+        self.permitted.map_or(most, |permitted| permitted.min(most))
     }
 
     /// What the next request does; with `fresh` it is repeated, as a connection has failed it.
@@ -229,6 +227,8 @@ impl MultiplexedHop {
         };
         connection.streams = connection.streams.saturating_sub(1);
         connection.idle_since = now;
+        // one that was given up may still end the connection
+        connection.is_draining |= connection.is_exclusive && !answered;
         connection.is_exclusive = false;
         let is_silent = now.ms_since(connection.heard) >= SILENT_MS;
         if !answered && is_silent && now.ms_since(began) >= SILENT_MS {
@@ -245,7 +245,10 @@ impl MultiplexedHop {
 
     /// The next hop permits so many requests at once.
     pub fn set_peer_max(&mut self, id: ConnectionId, streams: u32) {
-        self.permitted = Some(streams);
+        // none at all are permitted for a short time only (RFC 9113 §6.5.2)
+        if streams > 0 {
+            self.permitted = Some(streams);
+        }
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.peer_max = streams;
         }
@@ -403,10 +406,10 @@ mod tests {
         }
         hop.opened(Tick(0), ConnectionId(1), 16 * KIB);
         assert_eq!(hop.room(ConnectionId(1)), 2);
-        // one is sent where none was permitted, to see
+        // that it permits none for a while says nothing of others
         hop.set_peer_max(ConnectionId(1), 0);
         hop.opened(Tick(0), ConnectionId(2), 16 * KIB);
-        assert_eq!(hop.room(ConnectionId(2)), 1);
+        assert_eq!(hop.room(ConnectionId(2)), 2);
         hop.set_peer_max(ConnectionId(2), u32::MAX);
         assert_eq!(hop.first_max(), 100);
     }
@@ -424,6 +427,11 @@ mod tests {
         hop.stream_ends(Tick(2), id, Tick(1), true);
         assert_eq!(choose(&hop, 2), StreamChoice::Take(id));
         assert_eq!(hop.room(id), 100);
+        // not if that was given up: what it asks for may end the connection still
+        hop.set_exclusive(id);
+        hop.stream_begins(id);
+        hop.stream_ends(Tick(3), id, Tick(2), false);
+        assert_eq!((choose(&hop, 3), hop.room(id)), (StreamChoice::Open, 0));
     }
 
     #[test]

@@ -42,11 +42,11 @@ impl Driver {
         permit: Permit,
     ) -> Self {
         Self {
+            streams_max: connection.streams_max(),
             worker,
             connection,
             frames,
             window: None,
-            streams_max: 0,
             idle: None,
             closing: None,
             _permit: permit,
@@ -84,7 +84,8 @@ impl Driver {
                 continue;
             }
             let streams_max = connection.streams_max();
-            if streams_max != self.streams_max && self.closing.is_none() {
+            if streams_max != self.streams_max && self.closing.is_none() && !connection.is_closing()
+            {
                 self.streams_max = streams_max;
                 table.set_peer_max(&connection, streams_max);
             }
