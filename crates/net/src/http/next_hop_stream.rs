@@ -69,7 +69,10 @@ impl NextHopStream {
         // boxed: it is to cost requests by HTTP/1.1 nothing
         let opened = Box::pin(next_hop::open(worker, rules, destination, need)).await?;
         let stream = match opened {
-            Opened::Http1(connection) => Self::http1(connection),
+            Opened::Http1(connection) => {
+                connection.check_silent()?;
+                Self::http1(connection)
+            }
             Opened::Http2(stream) => Self::of(Kind::Http2(stream)),
         };
         Ok(Self {

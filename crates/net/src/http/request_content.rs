@@ -18,7 +18,7 @@ pub struct RequestContent<'c> {
     passes: Option<Box<Passes>>,
 }
 
-/// What the content passes on its way to whom it is given to.
+/// What the content passes on its way to its reader.
 enum Passes {
     /// A filter that may change it.
     Filter(RequestFilter),

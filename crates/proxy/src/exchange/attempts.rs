@@ -67,10 +67,9 @@ impl Attempts {
             let speaks_http2 = self.next_hop.destination.hop.http2;
             let by_http1 = speaks_http2 && needs_http1(exchange);
             let is_alone = speaks_http2 && has_large_head(exchange);
-            let need = if is_alone {
-                ConnectionNeed::Exclusive
-            } else {
-                self.need
+            let need = match is_alone {
+                true => self.need.alone(),
+                false => self.need,
             };
             let how = (need, by_http1);
             let opened = open(worker, &settings, &self.next_hop, how).await;
@@ -235,7 +234,7 @@ impl Attempts {
     }
 
     /// Whether the request is sent once more, after `hop` was closed without a byte of an
-    /// answer; `content` is then given again.
+    /// answer; `content` is then given again, if the next hop has not acted upon it.
     pub(crate) fn repeat(
         &mut self,
         exchange: &RequestState,
@@ -245,10 +244,14 @@ impl Attempts {
     ) -> bool {
         let attempt = FailedAttempt {
             method: exchange.request.method,
-            body: match exchange.request.has_content() {
-                false => BodySent::None,
-                true if content.is_some_and(RequestContent::rewind) => BodySent::Replayable,
-                true => BodySent::Consumed,
+            body: match content.filter(|_| hop.is_unprocessed()) {
+                _ if !exchange.request.has_content() => BodySent::None,
+                Some(content) => match content.rewind() {
+                    true => BodySent::Replayable,
+                    false => BodySent::Consumed,
+                },
+                // by HTTP/1.1 it is not repeated either
+                None => BodySent::Consumed,
             },
             connection_was_reused: hop.facts().reused,
             shared_connection_broke: hop.has_shared_connection_broken(),
@@ -413,8 +416,8 @@ fn needs_http1(exchange: &RequestState) -> bool {
 }
 
 /// Request heads of more bytes share no connection of HTTP/2: nginx ends it for a field of more
-/// than 8 KiB, HAProxy for a head of 15, and the requests of others would end with it. What is
-/// added on the way is less than the rest of 8 KiB.
+/// than 8 KiB, HAProxy for a head of 15, and the requests of others would end with it. For what is
+/// added on the way there is the rest of 8 KiB; rules and modules may add more.
 const SHARED_HEAD_BYTES_MAX: usize = 7 * 1024;
 
 fn has_large_head(exchange: &RequestState) -> bool {

@@ -257,7 +257,8 @@ impl RequestLog {
         }
     }
 
-    /// So many bytes of the request's content were read to be forwarded, with and without framing.
+    /// So many more bytes of the request's content were read to be forwarded, with framing, and all
+    /// of it so far without.
     pub(crate) fn request_content(&mut self, bytes: u64, content_bytes: u64) {
         self.request_bytes += bytes;
         self.detail(|details| details.request_content(content_bytes));

@@ -9,7 +9,10 @@ pub enum ConnectionNeed {
     /// One that is new, or was heard of just now: the request is repeated, as a connection has
     /// failed it.
     Fresh,
-    /// One that carries no other request: it is repeated, as a connection that it shared has
+    /// One that carries no other request: it may end its connection, and the requests of others
+    /// with it.
+    Alone,
+    /// The same, and it is repeated, as a connection that it shared has
     /// broken. It may have brought that about itself, or any of the others.
     Exclusive,
 }
@@ -18,6 +21,21 @@ impl ConnectionNeed {
     /// Whether it is that of a request which is repeated.
     #[must_use]
     pub const fn is_fresh(self) -> bool {
-        !matches!(self, Self::Any)
+        matches!(self, Self::Fresh | Self::Exclusive)
+    }
+
+    /// The same of one that is to carry no other request.
+    #[must_use]
+    pub const fn alone(self) -> Self {
+        match self {
+            Self::Any | Self::Alone => Self::Alone,
+            Self::Fresh | Self::Exclusive => Self::Exclusive,
+        }
+    }
+
+    /// Whether it carries no other request.
+    #[must_use]
+    pub const fn is_alone(self) -> bool {
+        matches!(self, Self::Alone | Self::Exclusive)
     }
 }

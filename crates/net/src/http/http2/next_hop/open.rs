@@ -45,8 +45,8 @@ pub(in crate::http) async fn open(
             let connection = obtain(worker, rules, &http1, fresh).await?;
             return Ok(Opened::Http1(connection));
         }
-        if need == ConnectionNeed::Exclusive {
-            return open_exclusive(worker, rules, destination).await;
+        if need.is_alone() {
+            return open_exclusive(worker, rules, destination, fresh).await;
         }
         match table.choose(worker, rules, destination, fresh) {
             Choice::Take(connection) => {
@@ -84,11 +84,13 @@ async fn open_exclusive(
     worker: &Worker,
     rules: &Arc<ConnectionRules>,
     destination: &Destination,
+    fresh: bool,
 ) -> Result<Opened, ConnectFailure> {
     let table = Table::of(worker);
     let set_up = table.begin_exclusive(&destination.hop, rules.wait_limit);
     let set_up = set_up.await?;
-    let opened = obtain(worker, rules, destination, true).await?;
+    // unless it is repeated, one of HTTP/1.1 that is kept will do
+    let opened = obtain(worker, rules, destination, fresh).await?;
     if !opened.is_http2() {
         return Ok(Opened::Http1(opened));
     }
