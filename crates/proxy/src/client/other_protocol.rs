@@ -29,7 +29,7 @@ pub(super) fn refuse(
     } else if input.starts_with(HTTP2_LINE) && may_permit_http2(listener) {
         (
             "begins HTTP/2, and this listener takes HTTP/1.1 alone: `http2 = true` in its [[listener]] table permits both",
-            "this port takes HTTP/1.1 and no HTTP/2, which `http2 = true` in its [[listener]] table permits",
+            "this port takes HTTP/1.1 and no HTTP/2",
         )
     } else {
         return None;

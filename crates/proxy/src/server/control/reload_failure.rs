@@ -1,10 +1,10 @@
-//! Why a reload put nothing new in force.
+//! Why a reload did not put the configuration in force.
 
 use crate::config::Invalid;
 use crate::server::run::StartError;
 use std::fmt;
 
-/// Why a reload put nothing new in force.
+/// Why a reload did not put the configuration in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReloadFailure {
     /// The configuration has mistakes, with line and column: the old one stays.
