@@ -407,7 +407,6 @@ async fn send_and_receive(
         // those that come meanwhile
         stream.content.keep();
     }
-    let received_before = stream.content.received_bytes();
     let (from_client, to_client) = (&mut stream.content, &mut stream.response);
     let (mut to_hop, from_hop) = hop.split();
     if let Err(failure) = upload::send_head(&mut to_hop, request, exchange).await {
@@ -416,7 +415,7 @@ async fn send_and_receive(
     let limits = upload::Limits::of(exchange);
     let sending = Cell::new(if !has_content {
         Sending::Done
-    } else if exchange.tx.request().expects_continue && received_before == 0 {
+    } else if exchange.tx.request().expects_continue && from_client.received_bytes() == 0 {
         Sending::Expected
     } else {
         Sending::NotBegun
@@ -441,7 +440,7 @@ async fn send_and_receive(
     let (outcome, upload_end) = both.await;
     let log = &mut exchange.log;
     log.request_content(
-        stream.content.received_bytes() - received_before,
+        stream.content.received_bytes(),
         stream.content.content_bytes(),
     );
     log.sent_to_next_hop(to_hop.sent_bytes() - head_bytes);

@@ -257,11 +257,15 @@ impl RequestLog {
         }
     }
 
-    /// So many more bytes of the request's content were read to be forwarded, with framing, and all
-    /// of it so far without.
+    /// So many bytes of the request's content were read to be forwarded, with and without framing.
     pub(crate) fn request_content(&mut self, bytes: u64, content_bytes: u64) {
         self.request_bytes += bytes;
         self.detail(|details| details.request_content(content_bytes));
+    }
+
+    /// These are forwarded again, and will be counted then.
+    pub(crate) fn request_content_again(&mut self, bytes: u64) {
+        self.request_bytes = self.request_bytes.saturating_sub(bytes);
     }
 
     // ---- the next hop

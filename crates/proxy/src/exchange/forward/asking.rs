@@ -174,6 +174,8 @@ impl Asking {
         };
         drop(hop);
         if repeats {
+            let bytes = stream.content.received_bytes();
+            exchange.log.request_content_again(bytes);
             return ControlFlow::Continue(());
         }
         let sent = Failed::sent(&reason);
