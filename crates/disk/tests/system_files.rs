@@ -53,8 +53,8 @@ fn content(key: u64, len: usize) -> Arc<[u8]> {
         .collect()
 }
 
-fn append(disk: &Disk, key: u64, len: usize) {
-    let new = NewRecord {
+fn record(disk: &Disk, key: u64, len: usize) -> NewRecord {
+    NewRecord {
         key: digest(key),
         ticket: disk.ticket(),
         meta: key.to_le_bytes().to_vec(),
@@ -62,8 +62,14 @@ fn append(disk: &Disk, key: u64, len: usize) {
             from: 0,
             bytes: content(key, len),
         }],
-    };
-    disk.append(new).expect("room");
+    }
+}
+
+/// Content of which a segment has room for few, bytes.
+const LARGE: usize = 400_000;
+
+fn append(disk: &Disk, key: u64, len: usize) {
+    disk.append(record(disk, key, len)).expect("room");
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -351,16 +357,7 @@ fn collected() -> (NoticeHandler, Arc<Mutex<Vec<Notice>>>) {
 fn append_until(disk: &Disk, what: &str, is_so: impl Fn() -> bool) {
     let mut key = 2;
     until(what, || {
-        let new = NewRecord {
-            key: digest(key),
-            ticket: disk.ticket(),
-            meta: Vec::new(),
-            body: vec![BodyBlock {
-                from: 0,
-                bytes: content(key, 400_000),
-            }],
-        };
-        key += u64::from(disk.append(new).is_ok());
+        key += u64::from(disk.append(record(disk, key, LARGE)).is_ok());
         is_so()
     });
 }
@@ -405,15 +402,7 @@ fn directory_that_another_process_has_taken_is_not_written_to() {
     // fills the open segment, and tries to begin the next one, behind each rest
     let mut write = || {
         for key in 2..50 {
-            let _refused = disk.append(NewRecord {
-                key: digest(key),
-                ticket: disk.ticket(),
-                meta: Vec::new(),
-                body: vec![BodyBlock {
-                    from: 0,
-                    bytes: content(key, 400_000),
-                }],
-            });
+            let _refused = disk.append(record(&disk, key, LARGE));
             directory.write();
             directory.advance_clock_ms(61_000);
         }
