@@ -4,7 +4,7 @@ use super::super::frames::{
     CANCEL, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, HTTP_1_1_REQUIRED,
     MAX_CONCURRENT_STREAMS, REFUSED_STREAM, RST_STREAM, block,
 };
-use super::{Frames, expect_ends, fetch, gateway_to, request, respond, server};
+use super::{Frames, expect_ends, fetch, gateway_to, gateway_with, request, respond, server};
 use crate::support::{Config, Curl, Issued, KeyKind, Nginx, RawClient, Weir, content};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -187,13 +187,19 @@ const KEPT_BYTES_MAX: usize = 8 * 1024;
 
 #[test]
 fn request_that_was_not_acted_upon_is_sent_again_with_its_content_if_that_is_kept() {
+    let clients = [
+        ["--http1.1", "X-A: b"],
+        ["--http1.1", "Transfer-Encoding: chunked"],
+        ["--http2-prior-knowledge", "X-A: b"],
+    ];
     for (bytes, expected) in [(3, 200), (KEPT_BYTES_MAX, 200), (KEPT_BYTES_MAX + 1, 502)] {
-        let listener = server();
-        let weir = gateway_to(&listener);
-        let sent = content(4, bytes);
-        let next_hop = {
-            let sent = sent.clone();
-            thread::spawn(move || {
+        for [version, field] in clients {
+            let listener = server();
+            let weir = gateway_with(&listener, |config| config.of_listener("http2 = true"));
+            let sent = content(4, bytes);
+            let file = weir.folder().join("sent");
+            std::fs::write(&file, &sent).expect("a file");
+            let next_hop = thread::spawn(move || {
                 let mut old = Frames::accept(&listener, &[]);
                 assert!(received(&mut old).1 == sent);
                 // it acts upon none
@@ -206,12 +212,37 @@ fn request_that_was_not_acted_upon_is_sent_again_with_its_content_if_that_is_kep
                     let _ = new.goaway();
                 }
                 let _ = old.goaway();
-            })
-        };
-        let file = weir.folder().join("sent");
-        std::fs::write(&file, &sent).expect("a file");
-        let curl = Curl::direct().args(["--data-binary", &format!("@{}", file.display())]);
-        curl.fetch(&weir.url("/")).reply().expect(expected);
+            });
+            let data = format!("@{}", file.display());
+            let curl = Curl::direct().args([version, "--data-binary", &data]);
+            let reply = curl.field(field).fetch(&weir.url("/")).reply();
+            assert_eq!(
+                reply.status(),
+                expected,
+                "{bytes} bytes, {version}, {field}"
+            );
+            drop(weir);
+            next_hop.join().expect("no frame was unexpected");
+        }
+    }
+}
+
+#[test]
+fn request_with_content_is_not_sent_again_where_it_may_have_been_acted_upon() {
+    for method in ["POST", "PUT"] {
+        let (listener, weir) = known_server();
+        let next_hop = thread::spawn(move || {
+            let mut shared = Frames::accept(&listener, &[]);
+            let first = request(&mut shared).stream;
+            respond(&mut shared, first, b"first");
+            assert_eq!(received(&mut shared).1, b"content");
+            shared.end();
+            let _ = shared.goaway();
+        });
+        assert_eq!(fetch(&weir, "/first").expect(200).text(), "first");
+        let curl = Curl::direct().args(["-X", method, "--data-binary", "content"]);
+        curl.fetch(&weir.url("/")).reply().expect(502);
+        assert_eq!(weir.metrics().count("weir_next_hop_retries_total"), 0);
         drop(weir);
         next_hop.join().expect("no frame was unexpected");
     }
