@@ -40,8 +40,9 @@ pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
     // before sizes are judged: the limit is raised as far as it may be
     let open_files_max = weir_proxy::raise_descriptor_limit();
     // before a file is written
-    weir_proxy::outlive_file_size_limit()
-        .map_err(|error| Failure::outside("cannot outlive the limit of file sizes", error))?;
+    weir_proxy::ignore_file_size_signal().map_err(|error| {
+        Failure::outside("cannot ignore the signal of the limit of file sizes", error)
+    })?;
     let config = effective::load_for_this_machine(&flags)?;
     let recording = flags.record.open()?;
     let path = flags.config.clone();

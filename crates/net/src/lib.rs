@@ -47,5 +47,5 @@ pub mod workers;
 
 pub use deadline::{Deadline, Party};
 pub use local_address::is_local;
-pub use process_limits::{outlive_file_size_limit, raise_descriptor_limit, room_for_a_request};
+pub use process_limits::{ignore_file_size_signal, raise_descriptor_limit, room_for_a_request};
 pub use thread::{run_when_idle, thread_time};

@@ -51,5 +51,5 @@ pub use settings::hierarchy::ParentReport;
 pub use settings::hooks::{Hook, HookFuture, Hooks};
 pub use settings::tls::{certificate_warnings, check_certificates};
 pub use weir_net::clock;
-pub use weir_net::{outlive_file_size_limit, raise_descriptor_limit};
+pub use weir_net::{ignore_file_size_signal, raise_descriptor_limit};
 pub use worker::links::{link_line, state_file_warnings};

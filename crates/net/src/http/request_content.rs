@@ -1,29 +1,29 @@
 //! The content of a request, as it is received from the client.
 
-mod kept_content;
+mod replay_buffer;
 
+use self::replay_buffer::ReplayBuffer;
 #[cfg(feature = "multiplexed-double")]
 use super::double::DoubleContent;
 use super::http1::Http1Content;
 use super::http2::Http2Content;
 use super::received_content::{ContentError, ReceivedContent};
 use crate::filter::{ContentFilter, RequestFilter};
-use kept_content::KeptContent;
 use std::task::{Context, Poll, ready};
 use weir_wire::{BodyError, BodyLength};
 
 /// The content of a request.
 pub struct RequestContent<'c> {
     pub(super) kind: Kind<'c>,
-    passes: Option<Box<Passes>>,
+    stage: Option<Box<Stage>>,
 }
 
 /// What the content passes on its way to its reader.
-enum Passes {
+enum Stage {
     /// A filter that may change it.
     Filter(RequestFilter),
     /// A copy is kept of it.
-    Kept(KeptContent),
+    Replay(ReplayBuffer),
 }
 
 pub(super) enum Kind<'c> {
@@ -40,14 +40,14 @@ impl<'c> RequestContent<'c> {
     pub(super) const fn http1(content: Http1Content<'c>) -> Self {
         Self {
             kind: Kind::Http1(content),
-            passes: None,
+            stage: None,
         }
     }
 
     pub(super) const fn http2(content: Http2Content) -> Self {
         Self {
             kind: Kind::Http2(content),
-            passes: None,
+            stage: None,
         }
     }
 
@@ -55,7 +55,7 @@ impl<'c> RequestContent<'c> {
     pub(super) const fn double(content: DoubleContent) -> Self {
         Self {
             kind: Kind::Double(content),
-            passes: None,
+            stage: None,
         }
     }
 
@@ -64,22 +64,22 @@ impl<'c> RequestContent<'c> {
     /// there is no trailer section.
     pub fn set_filter(&mut self, filter: Box<dyn ContentFilter>, received: Vec<u8>, is_last: bool) {
         let filter = RequestFilter::new(filter, received, is_last);
-        self.passes = Some(Box::new(Passes::Filter(filter)));
+        self.stage = Some(Box::new(Stage::Filter(filter)));
     }
 
     /// Keeps what is received from now on, as long as it is not too much, to be given again: not of
     /// content that passes a filter, or has begun to be received without being kept.
-    pub fn keep(&mut self) {
-        if self.passes.is_none() && !self.is_begun() {
-            self.passes = Some(Box::new(Passes::Kept(KeptContent::default())));
+    pub fn keep_for_replay(&mut self) {
+        if self.stage.is_none() && !self.is_begun() {
+            self.stage = Some(Box::new(Stage::Replay(ReplayBuffer::default())));
         }
     }
 
     /// Has all of it be received again, from its beginning; `false` if it was not kept.
     pub fn rewind(&mut self) -> bool {
-        match self.passes.as_deref_mut() {
-            Some(Passes::Kept(kept)) => kept.rewind(),
-            Some(Passes::Filter(_)) | None => false,
+        match self.stage.as_deref_mut() {
+            Some(Stage::Replay(buffer)) => buffer.rewind(),
+            Some(Stage::Filter(_)) | None => false,
         }
     }
 
@@ -129,10 +129,10 @@ impl<'c> RequestContent<'c> {
         into: &mut Vec<u8>,
     ) -> Poll<Result<ReceivedContent, ContentError>> {
         let kind = &mut self.kind;
-        match self.passes.as_deref_mut() {
+        match self.stage.as_deref_mut() {
             None => of_client_kind!(kind, content => content.poll_receive(cx, scratch, into)),
-            Some(Passes::Filter(filter)) => kind.poll_filtered(filter, cx, scratch, into),
-            Some(Passes::Kept(kept)) => kept.poll_give(
+            Some(Stage::Filter(filter)) => kind.poll_filtered(filter, cx, scratch, into),
+            Some(Stage::Replay(buffer)) => buffer.poll_receive(
                 into,
                 |into| of_client_kind!(kind, content => content.poll_receive(cx, scratch, into)),
             ),
@@ -143,10 +143,10 @@ impl<'c> RequestContent<'c> {
     /// no such signal; there it is reading less that holds a client back. With a filter, what it
     /// takes is used.
     pub fn consumed(&mut self, bytes: usize) {
-        let bytes = match self.passes.as_deref_mut() {
+        let bytes = match self.stage.as_deref_mut() {
             None => bytes,
-            Some(Passes::Filter(_)) => return,
-            Some(Passes::Kept(kept)) => kept.consumed(bytes),
+            Some(Stage::Filter(_)) => return,
+            Some(Stage::Replay(buffer)) => buffer.consumed(bytes),
         };
         of_client_kind!(&mut self.kind, content => content.consumed(bytes));
     }
@@ -154,9 +154,9 @@ impl<'c> RequestContent<'c> {
     /// The trailer section, as field lines with CRLF; empty before the end.
     #[must_use]
     pub fn trailers(&self) -> &[u8] {
-        match self.passes.as_deref() {
-            Some(Passes::Filter(_)) => &[],
-            Some(Passes::Kept(_)) | None => {
+        match self.stage.as_deref() {
+            Some(Stage::Filter(_)) => &[],
+            Some(Stage::Replay(_)) | None => {
                 of_client_kind!(&self.kind, content => content.trailers())
             }
         }

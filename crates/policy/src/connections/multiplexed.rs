@@ -133,7 +133,7 @@ impl MultiplexedHop {
     /// Requests that a connection carries at once before the next hop has said how many it permits
     /// there: as many as it did on the last one.
     #[must_use]
-    pub fn first_max(&self) -> u32 {
+    pub fn initial_streams_max(&self) -> u32 {
         let most = self.rules.streams_max;
         self.permitted.map_or(most, |permitted| permitted.min(most))
     }
@@ -151,7 +151,7 @@ impl MultiplexedHop {
             return StreamChoice::Take(*id);
         }
         // as many as the first of those that are being opened will carry, as far as is known
-        let each = self.first_max();
+        let each = self.initial_streams_max();
         match self.opening.saturating_mul(each) > self.waiting {
             true => StreamChoice::Wait,
             false => StreamChoice::Open,
@@ -189,7 +189,7 @@ impl MultiplexedHop {
         let connection = Multiplexed {
             opened: now,
             streams: 0,
-            peer_max: self.first_max(),
+            peer_max: self.initial_streams_max(),
             window_bytes,
             is_draining: false,
             is_exclusive: false,
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn new_connection_carries_as_many_as_the_last_one_was_permitted() {
         let mut hop = hop(1);
-        assert_eq!(hop.first_max(), 100);
+        assert_eq!(hop.initial_streams_max(), 100);
         hop.set_peer_max(ConnectionId(0), 2);
         hop.closed(ConnectionId(0));
         // each that is opened is for as many that wait
@@ -411,7 +411,7 @@ mod tests {
         hop.opened(Tick(0), ConnectionId(2), 16 * KIB);
         assert_eq!(hop.room(ConnectionId(2)), 2);
         hop.set_peer_max(ConnectionId(2), u32::MAX);
-        assert_eq!(hop.first_max(), 100);
+        assert_eq!(hop.initial_streams_max(), 100);
     }
 
     #[test]

@@ -405,7 +405,7 @@ async fn send_and_receive(
     if has_content && hop.is_http2() {
         // many next hops end connections in order after so many requests, and act upon none of
         // those that come meanwhile
-        stream.content.keep();
+        stream.content.keep_for_replay();
     }
     let (from_client, to_client) = (&mut stream.content, &mut stream.response);
     let (mut to_hop, from_hop) = hop.split();

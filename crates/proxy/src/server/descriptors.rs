@@ -45,12 +45,12 @@ fn own(config: &Config) -> u64 {
 
 /// What is said at the start if descriptors do not suffice for the process itself and a few clients
 /// with their next hops: the store on disk would take those of others once it is full.
-pub(super) fn lack(config: &Config) -> Option<String> {
+pub(super) fn shortage(config: &Config) -> Option<String> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    lack_within(config, limit.current?)
+    shortage_within(config, limit.current?)
 }
 
-fn lack_within(config: &Config, descriptors: u64) -> Option<String> {
+fn shortage_within(config: &Config, descriptors: u64) -> Option<String> {
     let (own, of_disk) = (own(config), of_disk(config));
     let needed = own + 2 * CLIENTS.start();
     (of_disk > 0 && descriptors < needed).then(|| {
@@ -102,11 +102,11 @@ mod tests {
         assert_eq!(clients_within(&config, 10_000) as u64, (left - of_disk) / 2);
         assert_eq!(clients_within(&config, 1024), 16);
         let own = HOUSE_DESCRIPTORS + 2 * WORKER_DESCRIPTORS + of_disk;
-        assert!(lack_within(&config, own + 32).is_none());
-        let said = lack_within(&config, own + 31).expect("one is missing");
+        assert!(shortage_within(&config, own + 32).is_none());
+        let said = shortage_within(&config, own + 31).expect("one is missing");
         assert!(said.contains(&format!("{of_disk} of them")), "{said}");
         config.disk.enabled = false;
-        assert_eq!(lack_within(&config, 64), None);
+        assert_eq!(shortage_within(&config, 64), None);
         config.limits.clients_max = 77;
         assert_eq!(clients_max(&config), 77);
     }

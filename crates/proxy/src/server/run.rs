@@ -20,7 +20,7 @@ use crate::modules::loaded::{LoadedModules, ModuleKinds};
 use crate::server::advice;
 use crate::server::control::Control;
 use crate::server::control::certificates::open_storage;
-use crate::server::descriptors::{clients_max, lack, worker_count};
+use crate::server::descriptors::{clients_max, shortage, worker_count};
 use crate::server::disk_tier::{self, DiskTier};
 use crate::server::history_place;
 use crate::server::secret_file::SecretFile;
@@ -368,7 +368,7 @@ pub(super) fn open_store(
         ));
     }
     if disk.is_some() {
-        lack(config).iter().for_each(|lack| say(lack));
+        shortage(config).iter().for_each(|warning| say(warning));
     }
     match disk {
         Some(disk) => disk_tier::behind(store, disk, &config.disk),

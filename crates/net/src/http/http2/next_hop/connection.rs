@@ -95,7 +95,7 @@ impl Connection {
             .max_frame_size(FRAME_BYTES_MAX)
             .initial_window_size(window_bytes)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .initial_max_send_streams(table.first_max(&hop) as usize)
+            .initial_max_send_streams(table.initial_streams_max(&hop) as usize)
             .max_concurrent_reset_streams(RESET_STREAMS_MAX)
             .reset_stream_duration(RESET_REMEMBERED)
             // what resets it brings about is bounded by its budget of frames

@@ -209,9 +209,9 @@ impl Table {
     }
 
     /// Requests that a new connection to a next hop carries at once before its settings have come.
-    pub(super) fn first_max(&self, hop: &HopKey) -> u32 {
+    pub(super) fn initial_streams_max(&self, hop: &HopKey) -> u32 {
         let hops = self.hops.borrow();
-        let known = hops.get(hop).map(|hop| hop.streams.first_max());
+        let known = hops.get(hop).map(|hop| hop.streams.initial_streams_max());
         known.unwrap_or(StreamRules::default().streams_max)
     }
 

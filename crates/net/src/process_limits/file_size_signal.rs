@@ -12,7 +12,7 @@ use std::io;
     unsafe_code,
     reason = "std and rustix do not change what a signal does"
 )]
-pub fn outlive_file_size_limit() -> io::Result<()> {
+pub fn ignore_file_size_signal() -> io::Result<()> {
     // SAFETY: no handler is installed: the signal is ignored, which a write then says itself
     match unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) } {
         libc::SIG_ERR => Err(io::Error::last_os_error()),

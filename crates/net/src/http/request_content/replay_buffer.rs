@@ -5,11 +5,11 @@ use std::task::{Poll, ready};
 
 /// Content of more bytes is not kept: forms and calls of an API mostly have less, and there may be
 /// as many requests as memory is planned for.
-const KEPT_BYTES_MAX: usize = 8 * 1024;
+const REPLAY_BYTES_MAX: usize = 8 * 1024;
 
 /// All of the content that was received so far.
 #[derive(Debug, Default)]
-pub(super) struct KeptContent {
+pub(super) struct ReplayBuffer {
     bytes: Vec<u8>,
     /// It is all that there is.
     is_whole: bool,
@@ -18,12 +18,12 @@ pub(super) struct KeptContent {
     /// How much of that its taker has used.
     used: usize,
     /// How much the client knows to be used.
-    told: usize,
+    released: usize,
     /// There is more than is kept: it cannot be given again.
     is_too_much: bool,
 }
 
-impl KeptContent {
+impl ReplayBuffer {
     /// Has all of it be given again from the beginning; `false` if it cannot be.
     pub(super) fn rewind(&mut self) -> bool {
         (self.given, self.used) = (0, 0);
@@ -31,7 +31,7 @@ impl KeptContent {
     }
 
     /// Appends what is to be given next: what is kept, then what `receive` appends to `into`.
-    pub(super) fn poll_give(
+    pub(super) fn poll_receive(
         &mut self,
         into: &mut Vec<u8>,
         receive: impl FnOnce(&mut Vec<u8>) -> Poll<Result<ReceivedContent, ContentError>>,
@@ -46,7 +46,7 @@ impl KeptContent {
         }
         let before = into.len();
         let received = ready!(receive(into))?;
-        self.is_too_much |= self.bytes.len() + (into.len() - before) > KEPT_BYTES_MAX;
+        self.is_too_much |= self.bytes.len() + (into.len() - before) > REPLAY_BYTES_MAX;
         if self.is_too_much {
             self.bytes = Vec::new();
             self.given = 0;
@@ -61,8 +61,8 @@ impl KeptContent {
     /// So many more bytes that were given are used: how many of these the client does not know of.
     pub(super) fn consumed(&mut self, bytes: usize) -> usize {
         self.used += bytes;
-        let new = self.used.saturating_sub(self.told);
-        self.told += new;
+        let new = self.used.saturating_sub(self.released);
+        self.released += new;
         new
     }
 }
@@ -72,9 +72,9 @@ mod tests {
     use super::*;
 
     /// What is given when `bytes` are received with that.
-    fn give(kept: &mut KeptContent, bytes: &[u8], end: ReceivedContent) -> (Vec<u8>, bool) {
+    fn give(buffer: &mut ReplayBuffer, bytes: &[u8], end: ReceivedContent) -> (Vec<u8>, bool) {
         let mut into = b"before ".to_vec();
-        let given = kept.poll_give(&mut into, |into| {
+        let given = buffer.poll_receive(&mut into, |into| {
             into.extend_from_slice(bytes);
             Poll::Ready(Ok(end))
         });
@@ -87,40 +87,40 @@ mod tests {
     #[test]
     fn content_is_given_again_from_its_beginning_and_counted_as_used_once() {
         use ReceivedContent::{More, Whole};
-        let mut kept = KeptContent::default();
-        assert_eq!(give(&mut kept, b"abc", More), (b"abc".to_vec(), false));
-        assert_eq!(kept.consumed(3), 3);
-        assert_eq!(give(&mut kept, b"de", More), (b"de".to_vec(), false));
+        let mut buffer = ReplayBuffer::default();
+        assert_eq!(give(&mut buffer, b"abc", More), (b"abc".to_vec(), false));
+        assert_eq!(buffer.consumed(3), 3);
+        assert_eq!(give(&mut buffer, b"de", More), (b"de".to_vec(), false));
         // of which nothing was used
-        assert!(kept.rewind());
-        assert_eq!(give(&mut kept, b"no", More), (b"abcde".to_vec(), false));
-        assert_eq!(kept.consumed(5), 2);
-        assert_eq!(give(&mut kept, b"f", Whole), (b"f".to_vec(), true));
-        assert_eq!(kept.consumed(1), 1);
+        assert!(buffer.rewind());
+        assert_eq!(give(&mut buffer, b"no", More), (b"abcde".to_vec(), false));
+        assert_eq!(buffer.consumed(5), 2);
+        assert_eq!(give(&mut buffer, b"f", Whole), (b"f".to_vec(), true));
+        assert_eq!(buffer.consumed(1), 1);
         for _ in 0..2 {
-            assert!(kept.rewind());
-            assert_eq!(give(&mut kept, b"no", More), (b"abcdef".to_vec(), true));
-            assert_eq!(kept.consumed(6), 0);
+            assert!(buffer.rewind());
+            assert_eq!(give(&mut buffer, b"no", More), (b"abcdef".to_vec(), true));
+            assert_eq!(buffer.consumed(6), 0);
         }
     }
 
     #[test]
     fn content_without_a_byte_is_given_again_as_whole() {
-        let mut kept = KeptContent::default();
+        let mut buffer = ReplayBuffer::default();
         let whole = (Vec::new(), true);
-        assert_eq!(give(&mut kept, b"", ReceivedContent::Whole), whole);
-        assert!(kept.rewind());
-        assert_eq!(give(&mut kept, b"no", ReceivedContent::More), whole);
+        assert_eq!(give(&mut buffer, b"", ReceivedContent::Whole), whole);
+        assert!(buffer.rewind());
+        assert_eq!(give(&mut buffer, b"no", ReceivedContent::More), whole);
     }
 
     #[test]
     fn content_that_is_too_much_is_given_once_and_not_kept() {
-        let mut kept = KeptContent::default();
-        let most = vec![b'a'; KEPT_BYTES_MAX];
-        assert_eq!(give(&mut kept, &most, ReceivedContent::More).0, most);
-        assert_eq!(give(&mut kept, b"b", ReceivedContent::More).0, b"b");
-        assert_eq!(give(&mut kept, b"c", ReceivedContent::Whole).0, b"c");
-        assert_eq!(kept.consumed(KEPT_BYTES_MAX + 2), KEPT_BYTES_MAX + 2);
-        assert!(kept.bytes.is_empty() && !kept.rewind());
+        let mut buffer = ReplayBuffer::default();
+        let most = vec![b'a'; REPLAY_BYTES_MAX];
+        assert_eq!(give(&mut buffer, &most, ReceivedContent::More).0, most);
+        assert_eq!(give(&mut buffer, b"b", ReceivedContent::More).0, b"b");
+        assert_eq!(give(&mut buffer, b"c", ReceivedContent::Whole).0, b"c");
+        assert_eq!(buffer.consumed(REPLAY_BYTES_MAX + 2), REPLAY_BYTES_MAX + 2);
+        assert!(buffer.bytes.is_empty() && !buffer.rewind());
     }
 }
