@@ -4,6 +4,7 @@ use super::network::Network;
 use super::reset_budget::ResetBudget;
 use super::sleepers::{SleeperPlace, Sleepers};
 use super::stream_places::{ClientStreams, StreamPlaces};
+use super::wider_window::{WiderWindow, WindowRoom};
 use crate::clock::Clock;
 use std::any::Any;
 use std::cell::{Cell, RefCell, RefMut};
@@ -65,6 +66,8 @@ pub struct Worker {
     stream_places: Rc<StreamPlaces>,
     /// What clients of HTTP/2 have left of the streams that may be reset.
     resets: Rc<RefCell<ClientResets>>,
+    /// Of wider windows of connections of HTTP/2.
+    window_room: WindowRoom,
 }
 
 impl Worker {
@@ -88,6 +91,7 @@ impl Worker {
             kept: RefCell::default(),
             stream_places: Rc::default(),
             resets: Rc::default(),
+            window_room: WindowRoom::default(),
         })
     }
 
@@ -101,6 +105,11 @@ impl Worker {
     /// worker.
     pub fn reset_budget(&self, client: ClientNetwork) -> ResetBudget {
         ResetBudget::new(client, &self.resets)
+    }
+
+    /// A connection of HTTP/2 that has its window as wide as at first.
+    pub fn wider_window(&self) -> WiderWindow {
+        self.window_room.window()
     }
 
     /// How many requests of HTTP/2 this worker has at most, beside one of each connection: its

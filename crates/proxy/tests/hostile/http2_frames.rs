@@ -160,8 +160,8 @@ async fn serve(socket: TcpStream, choice: u8) {
         wall: Timestamp(0),
         tick: Tick(0),
     };
-    let mut connection =
-        Http2Connection::new((ClientSocket::Clear(socket), Vec::new()), rules, None, now);
+    let socket = (ClientSocket::Clear(socket), Vec::new());
+    let mut connection = Http2Connection::new(socket, rules, Default::default(), now);
     let mut streams = JoinSet::new();
     let next_hops = Rc::new(Cell::default());
     let mut number = choice;

@@ -4,11 +4,13 @@ use super::content::Http2Content;
 use super::head::{self, Http2Form, Malformed};
 use super::piece::Piece;
 use super::response::Http2Response;
-use super::shared::{HeadPlace, Http2Flood, Shared};
+use super::shared::{
+    CONNECTION_WINDOW, ContentWindow, HeadPlace, Http2Flood, STREAM_WINDOW, Shared,
+};
 use super::transport::{READ_BYTES_MAX, Transport};
 use super::{FRAME_BYTES_MAX, SEND_BYTES_MAX};
 use crate::client::ClientSocket;
-use crate::workers::ResetBudget;
+use crate::workers::{ResetBudget, WiderWindow};
 use h2::server::{Builder, Connection, Handshake, SendResponse};
 use h2::{Reason, RecvStream};
 use http::{Request, Response, StatusCode};
@@ -21,13 +23,6 @@ use weir_policy::connections::{Flood, FrameBudget};
 use weir_policy::{Now, Tick};
 use weir_semantics::{NamedFields, Urgency};
 use weir_wire::{BodyLength, HeadLimits};
-
-/// Content of a request that is received and not used, bytes: the window of a stream.
-const STREAM_WINDOW: u32 = 64 * 1024 - 1;
-
-/// The same of all requests of a connection of one client, bytes: a few that next hops have stopped
-/// do not stop the others.
-const CONNECTION_WINDOW: u32 = 256 * 1024;
 
 /// A window is no wider (RFC 9113 §6.9.1).
 const WINDOW_MAX: u32 = 0x7fff_ffff;
@@ -65,14 +60,17 @@ pub struct Http2Rules {
 }
 
 impl Http2Rules {
-    /// The window of the connection, bytes. On that of a proxy those that one client has stopped
-    /// stop no other's: it is as wide as those of all streams.
+    /// The windows of all streams, bytes.
+    fn stream_windows(&self) -> u32 {
+        let all = self.streams_max.saturating_mul(STREAM_WINDOW);
+        all.min(WINDOW_MAX)
+    }
+
+    /// The window of the connection at first, bytes. On that of a proxy those that one client has
+    /// stopped stop no other's, whatever room there is: it is as wide as those of all streams.
     fn connection_window(&self) -> u32 {
         match self.names_clients {
-            true => self
-                .streams_max
-                .saturating_mul(STREAM_WINDOW)
-                .min(WINDOW_MAX),
+            true => self.stream_windows(),
             false => CONNECTION_WINDOW,
         }
     }
@@ -202,17 +200,20 @@ enum State {
 
 impl Http2Connection {
     /// A connection that is to begin with the preface (RFC 9113 §3.4). `first` was read from it.
-    /// `client` is what its client has left of resets, on all of its connections, if it is one.
+    /// `client` is what its client has left of resets, on all of its connections, if it is one, and
+    /// `room` what its window may become wider by.
     #[must_use]
     pub fn new(
         (socket, first): (ClientSocket, Vec<u8>),
         rules: Http2Rules,
-        client: Option<ResetBudget>,
+        (client, room): (Option<ResetBudget>, WiderWindow),
         now: Now,
     ) -> Self {
         let budget = FrameBudget::of_clients(now.tick, rules.clients);
         let counts = (budget, client);
-        let shared = Shared::new(socket, rules.window_closed, counts, now.tick);
+        let window = ContentWindow::new(rules.connection_window(), rules.stream_windows(), room);
+        let windows = (window, rules.window_closed);
+        let shared = Shared::new(socket, windows, counts, now.tick);
         let shared = Rc::new(shared);
         let transport = Transport::new(Rc::clone(&shared), first);
         let clients = usize::try_from(rules.clients).unwrap_or(usize::MAX);
@@ -271,6 +272,9 @@ impl Http2Connection {
                         self.is_abrupt = true;
                         self.shared.set_failed();
                         connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+                    }
+                    if let Some(bytes) = self.shared.content_window.widened(cx) {
+                        connection.set_target_window_size(bytes);
                     }
                     match connection.poll_accept(cx) {
                         Poll::Ready(Some(Ok((request, mut response)))) => {
@@ -529,7 +533,7 @@ mod tests {
                 assert!(resets.note(NOW.tick, client));
             }
             let accepted = (ClientSocket::Clear(accepted), Vec::new());
-            let mut connection = Http2Connection::new(accepted, RULES, None, NOW);
+            let mut connection = Http2Connection::new(accepted, RULES, Default::default(), NOW);
             let accepted = poll_fn(|cx| connection.poll_accept(cx, NOW.tick)).await;
             let Http2Accepted::Request(_, stream) = accepted else {
                 panic!("no request");

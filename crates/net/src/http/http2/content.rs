@@ -20,11 +20,12 @@ pub(crate) struct Http2Content {
     is_ended: bool,
     content_bytes: u64,
     /// Of a stream that the client has not ended with its head.
-    trailers: Option<Box<Trailers>>,
+    later: Option<Box<LaterContent>>,
 }
 
-/// The trailer section of the content, as it may be and as it has come.
-struct Trailers {
+/// What comes behind the head: whether content waits, and the trailer section as it may be and as
+/// it has come.
+struct LaterContent {
     limits: HeadLimits,
     /// Fields that are no trailers.
     named: NamedFields,
@@ -32,6 +33,28 @@ struct Trailers {
     shared: Rc<Shared>,
     /// The client that a reset counts for, beside the connection.
     client: Option<ResetBudget>,
+    /// Content that was received and not consumed, bytes.
+    unused_bytes: usize,
+    /// What has come may wait, for all that is known: it counts for the window of the connection.
+    may_wait: bool,
+}
+
+impl LaterContent {
+    fn set_waits(&mut self, may_wait: bool) {
+        if std::mem::replace(&mut self.may_wait, may_wait) != may_wait {
+            let window = &self.shared.content_window;
+            match may_wait {
+                true => window.begin_wait(),
+                false => window.end_wait(),
+            }
+        }
+    }
+}
+
+impl Drop for LaterContent {
+    fn drop(&mut self) {
+        self.set_waits(false);
+    }
 }
 
 impl Http2Content {
@@ -41,22 +64,34 @@ impl Http2Content {
         (limits, named): (HeadLimits, NamedFields),
         (shared, client): (Rc<Shared>, Option<ResetBudget>),
     ) -> Self {
-        let trailers = (!stream.is_end_stream()).then(|| {
-            Box::new(Trailers {
+        let later = (!stream.is_end_stream()).then(|| {
+            Box::new(LaterContent {
                 limits,
                 named,
                 lines: Vec::new(),
                 shared,
                 client,
+                unused_bytes: 0,
+                may_wait: false,
             })
         });
-        Self {
+        let mut content = Self {
             stream,
             length,
             is_begun: false,
             is_ended: matches!(length, BodyLength::None | BodyLength::Exact(0)),
             content_bytes: 0,
-            trailers,
+            later,
+        };
+        content.note_waits(false);
+        content
+    }
+
+    /// Notes whether content waits. Where nothing `is_awaited`, there may be some that has come.
+    fn note_waits(&mut self, is_awaited: bool) {
+        let may_come = !is_awaited && !self.is_ended;
+        if let Some(later) = &mut self.later {
+            later.set_waits(may_come || later.unused_bytes > 0);
         }
     }
 
@@ -88,11 +123,17 @@ impl Http2Content {
         if self.is_ended {
             return Poll::Ready(Ok(ReceivedContent::Whole));
         }
-        match ready!(self.stream.poll_data(cx)) {
+        let received = self.stream.poll_data(cx);
+        self.note_waits(received.is_pending());
+        match ready!(received) {
             Some(Ok(data)) => {
                 self.content_bytes += data.len() as u64;
+                if let Some(later) = &mut self.later {
+                    later.unused_bytes += data.len();
+                }
                 into.extend_from_slice(&data);
                 self.is_ended = self.stream.is_end_stream();
+                self.note_waits(false);
                 Poll::Ready(Ok(match self.is_ended {
                     true => ReceivedContent::Whole,
                     false => ReceivedContent::More,
@@ -110,18 +151,22 @@ impl Http2Content {
         let Ok(fields) = ready!(self.stream.poll_trailers(cx)) else {
             return Poll::Ready(Err(ContentError::Disconnected));
         };
-        if let Some((fields, trailers)) = fields.zip(self.trailers.as_mut()) {
-            let Some(lines) = head::trailers(&fields, trailers.limits, &trailers.named) else {
+        // a tunnel has no frame like that (RFC 9113 §8.5)
+        let may_come = !matches!(self.length, BodyLength::UntilClose);
+        if let Some((fields, later)) = fields.zip(self.later.as_mut()) {
+            let lines = head::trailers(&fields, later.limits, &later.named);
+            let Some(lines) = lines.filter(|_| may_come) else {
                 // the content is not whole, as its end is malformed (RFC 9113 §8.1.1)
-                trailers.shared.note_malformed();
-                if let Some(client) = &trailers.client {
-                    trailers.shared.note_reset_for(client);
+                later.shared.note_malformed();
+                if let Some(client) = &later.client {
+                    later.shared.note_reset_for(client);
                 }
                 return Poll::Ready(Err(ContentError::Disconnected));
             };
-            trailers.lines = lines;
+            later.lines = lines;
         }
         self.is_ended = true;
+        self.note_waits(false);
         Poll::Ready(Ok(ReceivedContent::Whole))
     }
 
@@ -129,10 +174,16 @@ impl Http2Content {
     pub(crate) fn consumed(&mut self, bytes: usize) {
         // fails if the stream has ended: then nothing is held back
         let _ = self.stream.flow_control().release_capacity(bytes);
+        if let Some(later) = &mut self.later {
+            later.unused_bytes = later.unused_bytes.saturating_sub(bytes);
+        }
+        if self.is_ended {
+            self.note_waits(false);
+        }
     }
 
     pub(crate) fn trailers(&self) -> &[u8] {
-        self.trailers.as_ref().map_or(&[], |it| &it.lines)
+        self.later.as_ref().map_or(&[], |it| &it.lines)
     }
 
     pub(crate) fn is_begun(&self) -> bool {

@@ -1,5 +1,9 @@
 //! What the streams of a connection share.
 
+mod content_window;
+
+pub(super) use content_window::{CONNECTION_WINDOW, ContentWindow, STREAM_WINDOW};
+
 use super::frame_reader::{FrameHead, FrameReader};
 use super::piece::SendQueue;
 use super::send_buffer::SendBuffer;
@@ -27,6 +31,7 @@ pub(super) struct Shared {
     pub(super) socket: ClientSocket,
     pub(super) send_buffer: RefCell<SendBuffer>,
     pub(super) queue: Rc<SendQueue>,
+    pub(super) content_window: ContentWindow,
     /// How long a stream may be stopped by its window.
     pub(super) window_closed: Duration,
     frames: RefCell<Frames>,
@@ -115,7 +120,7 @@ impl FrameCounts {
 impl Shared {
     pub(super) fn new(
         socket: ClientSocket,
-        window_closed: Duration,
+        (content_window, window_closed): (ContentWindow, Duration),
         (budget, client): (FrameBudget, Option<ResetBudget>),
         now: Tick,
     ) -> Self {
@@ -123,6 +128,7 @@ impl Shared {
             send_buffer: RefCell::new(SendBuffer::new(&socket)),
             socket,
             queue: Rc::default(),
+            content_window,
             window_closed,
             frames: RefCell::new(Frames {
                 received: FrameReader::of_client(),

@@ -13,6 +13,7 @@ mod priorities;
 mod stored;
 mod transfers;
 mod trusted_proxies;
+mod uploads;
 mod websockets;
 
 use crate::support::{Config, Curl, Nginx, Weir};
