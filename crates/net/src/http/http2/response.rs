@@ -3,7 +3,9 @@
 use super::head;
 use super::piece::{Offer, Piece, STREAM_BYTES_MAX};
 use super::shared::{HeadPlace, Shared};
-use super::stream_capacity::{WindowWait, copied, io_error, poll_queue_room, poll_window};
+use super::stream_capacity::{
+    WindowWait, copied, io_error, poll_queue_room, poll_wider, poll_window,
+};
 use super::websocket;
 use crate::http::content_form::ContentForm;
 use crate::workers::ResetBudget;
@@ -105,6 +107,8 @@ pub(crate) struct Http2Response {
     sent_bytes: u64,
     stop: Option<Stop>,
     wait: Option<Box<WindowWait>>,
+    /// The window of its stream has permitted more than a little.
+    has_wide_window: bool,
     tunnel: Tunnel,
     /// The client that a reset counts for, beside the connection.
     client: Option<Box<ResetBudget>>,
@@ -145,6 +149,7 @@ impl Http2Response {
             sent_bytes: 0,
             stop: None,
             wait: None,
+            has_wide_window: false,
             tunnel: Tunnel::Other,
             client: None,
         }
@@ -321,11 +326,6 @@ impl Http2Response {
         let queue = &self.shared.queue;
         let room = ready!(poll_queue_room(queue, cx, stream, offered, stream_offer))?;
         let count = loop {
-            let has_waited = self.wait.is_some();
-            if let Some(wait) = &mut self.wait {
-                ready!(wait.poll_passed(cx, stream))?;
-                self.wait = None;
-            }
             let Poll::Ready(count) = poll_window(cx, stream, room) else {
                 let stop = self.stop.get_or_insert_with(|| Stop {
                     since: Instant::now(),
@@ -340,15 +340,27 @@ impl Http2Response {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             };
             let count = count?;
-            if has_waited {
-                self.shared.note_gathered(count);
+            if !WindowWait::is_short(count, room) {
+                self.has_wide_window = true;
                 break count;
             }
-            if !WindowWait::is_short(count, room) || self.shared.may_send_short() {
+            let Some(wait) = &mut self.wait else {
+                // of a window that was wide the client has what it is to open it for
+                if !self.has_wide_window && self.shared.may_send_short() {
+                    break count;
+                }
+                self.wait = Some(WindowWait::begin(self.has_wide_window));
+                continue;
+            };
+            let may_send_short = || self.shared.may_send_short();
+            if wait.poll_passed(cx, may_send_short).is_ready() {
                 break count;
             }
-            self.wait = Some(WindowWait::begin(stream));
+            ready!(poll_wider(cx, stream))?;
         };
+        if self.wait.take().is_some() {
+            self.shared.note_gathered(count);
+        }
         let is_over = self.stop.as_mut().is_some_and(|stop| {
             stop.bytes += count;
             stop.bytes >= WINDOW_BYTES_MIN || count == offered

@@ -16,6 +16,10 @@ const SHORT_BYTES: usize = 1024;
 /// (RFC 9293 §3.8.6.2.1).
 const WINDOW_WAIT: Duration = Duration::from_millis(250);
 
+/// How long, where the connection may have a short frame: a client that reads opens the window for
+/// what it has sooner, and one that opens it only once all of it was used does not wait for long.
+const WINDOW_WAIT_FIRST: Duration = Duration::from_millis(20);
+
 /// How many of `offered` bytes the queue has room for; ready with an error once the stream was
 /// reset.
 pub(super) fn poll_queue_room(
@@ -54,10 +58,26 @@ pub(super) fn poll_window(
     Poll::Ready(Ok(open.min(room)))
 }
 
-/// Content waits for a window that was opened by a little: to send it at once would be a frame for
-/// each byte by which a client opens it. It is the wait that TCP has for the same reason (RFC 9293
-/// §3.8.6.2.1); RFC 9113 does not say when content is to be sent.
-pub(super) struct WindowWait(Deadline);
+/// Ready once the windows permit more than they did, or an error once the stream was reset.
+pub(super) fn poll_wider(
+    cx: &mut Context<'_>,
+    stream: &mut SendStream<Piece>,
+) -> Poll<io::Result<()>> {
+    match ready!(stream.poll_capacity(cx)) {
+        Some(capacity) => Poll::Ready(capacity.map(drop).map_err(io_error)),
+        None => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
+    }
+}
+
+/// Content waits for a window that permits a little of it: to send that at once would be a frame
+/// for each byte by which a client opens the window, or one for the rest of each window. It is the
+/// wait that TCP has for the same reason (RFC 9293 §3.8.6.2.1), and ends as soon as the window is
+/// wide enough; RFC 9113 does not say when content is to be sent.
+pub(super) struct WindowWait {
+    deadline: Deadline,
+    /// A short frame is sent sooner if the connection may have one.
+    is_first: bool,
+}
 
 impl WindowWait {
     /// Whether `count` bytes, which the windows permit of `room`, are few.
@@ -65,23 +85,32 @@ impl WindowWait {
         count < room.min(SHORT_BYTES)
     }
 
-    /// Begins to wait.
-    pub(super) fn begin(stream: &mut SendStream<Piece>) -> Box<Self> {
-        // what the client opens meanwhile wakes no task
-        stream.reserve_capacity(0);
-        Box::new(Self(Deadline::new(WINDOW_WAIT)))
+    /// Begins to wait; with `is_first` not for long, if the connection may have a short frame then.
+    pub(super) fn begin(is_first: bool) -> Box<Self> {
+        let wait = if is_first {
+            WINDOW_WAIT_FIRST
+        } else {
+            WINDOW_WAIT
+        };
+        Box::new(Self {
+            deadline: Deadline::new(wait),
+            is_first,
+        })
     }
 
-    /// Ready once it has waited long enough; with an error once the stream was reset.
+    /// Ready once it has waited long enough.
     pub(super) fn poll_passed(
         &mut self,
         cx: &mut Context<'_>,
-        stream: &mut SendStream<Piece>,
-    ) -> Poll<io::Result<()>> {
-        match self.0.poll_passed(cx) {
-            Poll::Ready(()) => Poll::Ready(Ok(())),
-            Poll::Pending => poll_reset(cx, stream),
+        may_send_short: impl FnOnce() -> bool,
+    ) -> Poll<()> {
+        ready!(self.deadline.poll_passed(cx));
+        if !self.is_first || may_send_short() {
+            return Poll::Ready(());
         }
+        self.is_first = false;
+        self.deadline.set(WINDOW_WAIT - WINDOW_WAIT_FIRST);
+        self.deadline.poll_passed(cx)
     }
 }
 
