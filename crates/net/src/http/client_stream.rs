@@ -128,7 +128,8 @@ impl<'c> ClientStream<'c> {
 
     /// Ends HTTP on this stream: sends `head`, which is complete, then `surplus`, then relays bytes
     /// both ways between the client and `next_hop` (see [`tunnel::relay`]), which has a connection
-    /// for itself.
+    /// for itself. The bytes of head and tunnel are in the report, and the response counts none of
+    /// them.
     pub async fn tunnel(
         &mut self,
         next_hop: &mut NextHopStream,
@@ -137,6 +138,7 @@ impl<'c> ClientStream<'c> {
         drain: impl Future<Output = ()>,
     ) -> TunnelReport {
         let unsupported = |side| TunnelReport {
+            head_bytes: 0,
             to_client_bytes: 0,
             to_next_hop_bytes: 0,
             end: TunnelEnd::Error(side, io::ErrorKind::Unsupported),
@@ -148,14 +150,9 @@ impl<'c> ClientStream<'c> {
             request_content::Kind::Http1(content) => {
                 let (socket, behind) = content.release();
                 let first = [head, surplus].concat();
-                tunnel::relay_over(
-                    socket.into(),
-                    next_hop,
-                    (&behind, &first),
-                    idle_limit,
-                    drain,
-                )
-                .await
+                let firsts = (&*behind, &*first);
+                let relay = tunnel::relay_over(socket.into(), next_hop, firsts, idle_limit, drain);
+                relay.await.behind_head(head)
             }
             request_content::Kind::Http2(content) => {
                 let Some(response) = self.response.http2_mut() else {

@@ -78,12 +78,27 @@ impl TunnelEnd {
 /// The bytes and the end of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelReport {
+    /// Bytes of the response head in front of it that were given to the client: none, unless the
+    /// tunnel is that of a [`ClientStream`](crate::http::ClientStream).
+    pub head_bytes: u64,
     /// Bytes given to the client's socket, the first ones included.
     pub to_client_bytes: u64,
     /// Bytes given to the next hop's socket, the first ones included.
     pub to_next_hop_bytes: u64,
     /// How it ended.
     pub end: TunnelEnd,
+}
+
+impl TunnelReport {
+    /// The same of a tunnel whose first bytes to the client were `head`.
+    pub(crate) fn behind_head(self, head: &[u8]) -> Self {
+        let head_bytes = self.to_client_bytes.min(head.len() as u64);
+        Self {
+            head_bytes,
+            to_client_bytes: self.to_client_bytes - head_bytes,
+            ..self
+        }
+    }
 }
 
 /// Relays until both sides have finished, one fails, no byte moves for `idle_limit`, or `drain` is
@@ -197,6 +212,7 @@ async fn relay_by(
         let _reset = other.tcp().set_zero_linger();
     }
     TunnelReport {
+        head_bytes: 0,
         to_client_bytes: activity.to_client_bytes.get(),
         to_next_hop_bytes: activity.to_next_hop_bytes.get(),
         end,

@@ -162,6 +162,7 @@ async fn half_close_of_one_direction_leaves_the_other_open() {
         assert_eq!(
             report,
             TunnelReport {
+                head_bytes: 0,
                 to_client_bytes: 15,
                 to_next_hop_bytes: 8,
                 end: TunnelEnd::Closed
@@ -173,6 +174,7 @@ async fn half_close_of_one_direction_leaves_the_other_open() {
         assert_eq!(
             report,
             TunnelReport {
+                head_bytes: 0,
                 to_client_bytes: 8,
                 to_next_hop_bytes: 15,
                 end: TunnelEnd::Closed
@@ -229,6 +231,7 @@ async fn silent_tunnel_is_closed_at_the_idle_limit() {
         assert_eq!(
             report,
             TunnelReport {
+                head_bytes: 0,
                 to_client_bytes: 0,
                 to_next_hop_bytes: 0,
                 end: TunnelEnd::IdleLimit

@@ -34,13 +34,15 @@ pub(crate) async fn run(
         .await;
     drop(hop);
     counters.dec(Metric::TunnelsOpen);
+    counters.add(Metric::BytesToClients, report.head_bytes);
     counters.add(Metric::TunnelBytesToClients, report.to_client_bytes);
     counters.add(Metric::TunnelBytesToNextHops, report.to_next_hop_bytes);
     let log = &mut exchange.log;
     if report.end != TunnelEnd::Closed {
         log.broke_off(end_of(report.end), report.end.word());
     }
-    log.tunnelled(head.len(), report.to_client_bytes, report.to_next_hop_bytes);
+    log.sent(report.head_bytes);
+    log.tunnelled(report.to_client_bytes, report.to_next_hop_bytes);
 }
 
 /// The side that ended it.

@@ -456,15 +456,15 @@ impl RequestLog {
         self.error = Some(word);
     }
 
-    /// A tunnel behind a head of `head_bytes` has ended after so many bytes each way.
-    pub(crate) fn tunnelled(&mut self, head_bytes: usize, to_client: u64, to_next_hop: u64) {
+    /// A tunnel has ended after so many bytes each way.
+    pub(crate) fn tunnelled(&mut self, to_client: u64, to_next_hop: u64) {
         self.response_bytes += to_client;
         self.request_bytes += to_next_hop;
         let forward = self.forward_mut();
         forward.from_next_hop_bytes += to_client;
         forward.tunnel_bytes += to_client;
         forward.to_next_hop_bytes += to_next_hop;
-        self.detail(|details| details.tunnelled(head_bytes, to_client, to_next_hop));
+        self.detail(|details| details.tunnelled(to_client, to_next_hop));
     }
 
     fn detail(&mut self, enter: impl FnOnce(&mut RecordDetails)) {

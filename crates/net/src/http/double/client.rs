@@ -343,6 +343,8 @@ impl DoubleContent {
             () = drain => TunnelEnd::Drained,
         };
         TunnelReport {
+            // its response counts the head
+            head_bytes: 0,
             to_client_bytes: to_client.get(),
             to_next_hop_bytes: to_next_hop.get(),
             end,

@@ -480,6 +480,11 @@ impl Http2Response {
         self.sent_bytes
     }
 
+    /// What else was sent is not of the response.
+    pub(super) fn set_sent_bytes(&mut self, bytes: u64) {
+        self.sent_bytes = bytes;
+    }
+
     /// Bytes that it holds memory for of its final head.
     #[cfg(test)]
     pub(super) fn head_bytes(&self) -> usize {

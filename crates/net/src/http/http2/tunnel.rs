@@ -34,6 +34,7 @@ pub(in crate::http) async fn relay(
         Some((reads, writes)) => (reads.map(|reads| reads.usage), writes),
         None => (None, None),
     };
+    let sent_before = response.sent_bytes();
     content.become_tunnel();
     let head = response.become_tunnel(head);
     let lines = head.strip_suffix(b"\r\n").unwrap_or(&head);
@@ -63,7 +64,10 @@ pub(in crate::http) async fn relay(
         let _reset = socket.tcp().set_zero_linger();
     }
     response.reset(Reason::CONNECT_ERROR);
+    let sent = response.sent_bytes() - sent_before;
+    response.set_sent_bytes(sent_before);
     TunnelReport {
+        head_bytes: sent - activity.to_client_bytes.get(),
         to_client_bytes: activity.to_client_bytes.get(),
         to_next_hop_bytes: activity.to_next_hop_bytes.get(),
         end,

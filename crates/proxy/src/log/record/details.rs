@@ -84,9 +84,9 @@ impl RecordDetails {
         self.fetched_bytes += content_bytes;
     }
 
-    /// A tunnel was opened with an response head of `head_bytes`, and has ended.
-    pub(crate) fn tunnelled(&mut self, head_bytes: usize, to_client: u64, to_next_hop: u64) {
-        self.tunnel_bytes = to_client.saturating_sub(head_bytes as u64);
+    /// A tunnel has ended after so many bytes each way.
+    pub(crate) fn tunnelled(&mut self, to_client: u64, to_next_hop: u64) {
+        self.tunnel_bytes = to_client;
         self.request_content_bytes = Some(to_next_hop);
     }
 

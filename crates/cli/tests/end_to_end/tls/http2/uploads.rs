@@ -4,7 +4,8 @@ use super::LOCATIONS;
 use super::frames::{
     DATA, END_HEADERS, END_STREAM, Frame, Frames, HEADERS, RST_STREAM, WINDOW_UPDATE, block,
 };
-use crate::support::{Config, Nginx, PATIENCE, Weir};
+use crate::support::{Config, Nginx, PATIENCE, RawClient, Weir};
+use serde_json::Value;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
@@ -109,12 +110,19 @@ fn content_that_waits_for_a_next_hop_stops_no_other_of_its_connection() {
     assert_eq!(written.len(), WINDOW as usize);
 }
 
-/// A forward proxy, a tunnel on stream 1, and the far end of that.
-fn tunnel() -> (Weir, Uploader, TcpStream) {
+/// A forward proxy from which tunnels lead to an address, and what is there.
+fn proxy() -> (Weir, TcpListener, String) {
     let (listener, authority) = silent();
     let port = listener.local_addr().expect("bound").port();
     let config = Config::forward().set("access.connect_ports", &format!("[{port}]"));
+    let config = config.set("log.access", "\"access.log\"");
     let weir = Weir::serve(&config.of_listener("http2 = true"));
+    (weir, listener, authority)
+}
+
+/// A forward proxy, a tunnel on stream 1, and the far end of that.
+fn tunnel() -> (Weir, Uploader, TcpStream) {
+    let (weir, listener, authority) = proxy();
     let mut client = Uploader::new(&weir);
     let fields = [(":method", "CONNECT"), (":authority", authority.as_str())];
     client.frames.send(HEADERS, END_HEADERS, 1, &block(&fields));
@@ -154,4 +162,55 @@ fn tunnel_whose_client_has_finished_goes_on_the_other_way() {
     drop(far);
     let end = client.frames.until(DATA);
     assert_eq!((end.flags, end.payload.len()), (END_STREAM, 0));
+}
+
+/// One by HTTP/1.1 and one by HTTP/2: what is sent through each is counted once, and as tunnelled.
+#[test]
+fn bytes_of_tunnels_are_counted_alike_by_each_version() {
+    const BYTES: u64 = 1000;
+    let (mut weir, listener, authority) = proxy();
+    let answer = || {
+        let (mut far, _) = listener.accept().expect("the tunnel");
+        let mut received = Vec::new();
+        far.read_to_end(&mut received).expect("the end");
+        assert_eq!(received, b"abc");
+        far.write_all(&[b'x'; BYTES as usize]).expect("the tunnel");
+    };
+    let mut by_http1 = RawClient::connect(weir.address());
+    by_http1.send(format!(
+        "CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n"
+    ));
+    assert_eq!(by_http1.head().status(), 200);
+    by_http1.send(b"abc");
+    by_http1.end_sending();
+    answer();
+    assert_eq!(by_http1.take(BYTES as usize), [b'x'; BYTES as usize]);
+    assert!(by_http1.is_closed());
+    let mut by_http2 = Uploader::new(&weir);
+    let fields = [(":method", "CONNECT"), (":authority", authority.as_str())];
+    by_http2
+        .frames
+        .send(HEADERS, END_HEADERS, 1, &block(&fields));
+    by_http2.frames.send(DATA, END_STREAM, 1, b"abc");
+    answer();
+    while by_http2.frames.until(DATA).flags != END_STREAM {}
+    let metrics = weir.until("counted", |metrics| metrics.requests("tunnel") == 2);
+    let tunnelled = ["client", "next_hop"]
+        .map(|to| metrics.count(&format!("weir_tunnel_{to}_sent_bytes_total")));
+    assert_eq!(tunnelled, [2 * BYTES, 6]);
+    let heads = metrics.count("weir_client_sent_bytes_total");
+    assert!((1..200).contains(&heads), "{heads}");
+    drop((by_http1, by_http2));
+    assert_eq!(weir.stop().code(), Some(0));
+    let text = std::fs::read_to_string(weir.file("access.log")).expect("a log");
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let bytes = |field: &str| line[field].as_u64().unwrap_or_default();
+        assert!(
+            (BYTES..BYTES + 100).contains(&bytes("response_bytes")),
+            "{line}"
+        );
+        assert_eq!(bytes("from_next_hop_bytes"), BYTES, "{line}");
+    }
+    assert_eq!(text.lines().count(), 2);
 }
