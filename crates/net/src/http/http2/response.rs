@@ -341,7 +341,7 @@ impl Http2Response {
             };
             let count = count?;
             if !WindowWait::is_short(count, room) {
-                self.has_wide_window = true;
+                self.has_wide_window |= WindowWait::is_wide(count);
                 break count;
             }
             let Some(wait) = &mut self.wait else {

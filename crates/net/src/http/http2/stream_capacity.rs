@@ -85,6 +85,11 @@ impl WindowWait {
         count < room.min(SHORT_BYTES)
     }
 
+    /// Whether a window that permits `count` bytes permits more than a little.
+    pub(super) fn is_wide(count: usize) -> bool {
+        count >= SHORT_BYTES
+    }
+
     /// Begins to wait; with `is_first` not for long, if the connection may have a short frame then.
     pub(super) fn begin(is_first: bool) -> Box<Self> {
         let wait = if is_first {

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 const FORM: &str = "use a file in PEM with the private key, without a password, such as `openssl \
                     pkey` writes it";
-const KINDS: &str = "use a key for RSA of 2048 bits or more, ECDSA on P-256, P-384 or P-521, or Ed25519";
+const KINDS: &str =
+    "use a key for RSA of 2048 bits or more, ECDSA on P-256, P-384 or P-521, or Ed25519";
 
 /// What tells that a key is encrypted with a password (RFC 7468 §11), in the older form in a line
 /// of its section (RFC 1421 §4.6.1.1).
