@@ -628,7 +628,9 @@ impl Drop for ClientConnection {
         // cut by the end of a drain
         self.report_unsent(true);
         let in_queues = &self.worker.content_in_queues;
-        in_queues.close(self.number, self.stream.tcp());
+        let limits = &self.worker.settings().config.limits;
+        let silence = limits.client_silence.as_duration();
+        in_queues.close(self.number, self.stream.tcp(), silence);
         self.worker.net().forget_sleeper(&mut self.sleeper);
     }
 }

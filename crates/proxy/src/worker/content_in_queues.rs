@@ -4,17 +4,18 @@
 //! acknowledged them. As long as it has, the content is held: so it is in the account of the store,
 //! and its memory is not believed to be free. When the connection is closed before that, its socket
 //! is kept beside the content (for a number of connections, [`CLOSED_SOCKETS_MAX`]), so that its
-//! queue can still be asked, for a time in which the kernel gives up a client that takes nothing
-//! (`TCP_USER_TIMEOUT`). What a client that goes on takes
-//! longer for is the kernel's from then on, as what is copied there would be.
+//! queue can still be asked: a client that takes nothing for as long as one of an open connection
+//! may is reset. Of further connections the kernel gives up such a client (`TCP_USER_TIMEOUT`); what
+//! one that goes on takes longer for is the kernel's from then on, as what is copied there would be.
 
+use socket2::SockRef;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
-use weir_net::flow::{SendQueue, tcp_info};
+use weir_net::flow::{SendQueue, tcp_info, unacknowledged_bytes};
 use weir_net::hand_off::repair::is_under_repair;
 use weir_store::HeldContent;
 
@@ -22,16 +23,12 @@ use weir_store::HeldContent;
 const HELD_MAX: usize = 1024;
 
 /// Sockets of closed connections that a worker keeps beside their content: clients that stop
-/// reading must not take the descriptors of others. Content of further ones is held for
-/// [`CLOSED_TIME_S`].
+/// reading must not take the descriptors of others. Content of further ones is held for the time in
+/// which a client may take nothing.
 pub(crate) const CLOSED_SOCKETS_MAX: usize = 64;
 
 /// So much is held for one connection.
 const HELD_PER_CONNECTION_MAX: usize = 4;
-
-/// The kernel gives up a client that has taken nothing of a closed connection for so long, and
-/// content is held for as long, unless the queue is empty before.
-const CLOSED_TIME_S: u32 = 60;
 
 /// The content of a worker's connections.
 #[derive(Debug)]
@@ -49,23 +46,47 @@ struct InQueue<C> {
 #[derive(Debug)]
 enum Queue {
     Open(SendQueue),
-    /// The connection was closed, and the content is held for so many seconds at most.
-    Closed {
-        /// `None`: no more descriptors may be kept, or there are none.
-        socket: Option<Rc<OwnedFd>>,
-        left_s: u32,
-    },
+    Closed(ClosedQueue),
+}
+
+/// That of a closed connection.
+#[derive(Debug)]
+struct ClosedQueue {
+    /// `None`: no more descriptors may be kept, or there are none.
+    socket: Option<Rc<OwnedFd>>,
+    /// What the client had not acknowledged when that was asked last, bytes.
+    bytes: u32,
+    /// The client may take nothing for so long, seconds.
+    silence_s: u32,
+    /// What is left of that.
+    left_s: u32,
+}
+
+impl ClosedQueue {
+    /// Whether the content is to be held on. Called each second.
+    fn holds(&mut self) -> bool {
+        self.left_s = self.left_s.saturating_sub(1);
+        let Some(socket) = &self.socket else {
+            return self.left_s > 0;
+        };
+        if !has_content(socket) {
+            return false;
+        }
+        let bytes = unacknowledged_bytes(socket).unwrap_or(self.bytes);
+        if bytes < self.bytes {
+            (self.bytes, self.left_s) = (bytes, self.silence_s);
+        }
+        if self.left_s == 0 {
+            // closed with the last of its content: it has to be reset, or it would be the kernel's
+            let _ = SockRef::from(socket).set_linger(Some(Duration::ZERO));
+        }
+        self.left_s > 0
+    }
 }
 
 impl Queue {
     const fn keeps_socket(&self) -> bool {
-        matches!(
-            self,
-            Self::Closed {
-                socket: Some(_),
-                ..
-            }
-        )
+        matches!(self, Self::Closed(queue) if queue.socket.is_some())
     }
 }
 
@@ -108,22 +129,19 @@ impl<C> ContentInQueues<C> {
         let mut all = self.0.borrow_mut();
         all.retain_mut(|it| match &mut it.queue {
             Queue::Open(queue) => !queue.is_empty(),
-            Queue::Closed { socket, left_s } => {
-                *left_s = left_s.saturating_sub(1);
-                *left_s > 0 && socket.as_deref().is_none_or(has_content)
-            }
+            Queue::Closed(queue) => queue.holds(),
         });
         all.shrink_to(HELD_MAX / 16);
     }
 
     /// A connection is about to be closed, and so is its socket. What it has is sent and
-    /// acknowledged in time.
-    pub(crate) fn close(&self, connection: u64, socket: &impl AsFd) {
+    /// acknowledged in time, unless its client takes nothing for as long as `silence`.
+    pub(crate) fn close(&self, connection: u64, socket: &impl AsFd, silence: Duration) {
         let mut all = self.0.borrow_mut();
         if all.is_empty() || all.iter().all(|it| it.connection != connection) {
             return;
         }
-        let option = socket2::SockRef::from(socket);
+        let option = SockRef::from(socket);
         // one that is reset has nothing any more; what one had that another node has now is copied
         // there
         let is_given_up =
@@ -132,21 +150,26 @@ impl<C> ContentInQueues<C> {
             all.retain(|it| it.connection != connection);
             return;
         }
-        let given_up_after = Duration::from_secs(u64::from(CLOSED_TIME_S));
-        // if it cannot be set, the kernel gives up later
-        let _ = option.set_tcp_user_timeout(Some(given_up_after));
         let kept = (closed_sockets(&all) < CLOSED_SOCKETS_MAX)
             .then(|| socket.as_fd().try_clone_to_owned().ok().map(Rc::new))
             .flatten();
+        if kept.is_none() {
+            // if it cannot be set, the kernel gives up later
+            let _ = option.set_tcp_user_timeout(Some(silence));
+        }
+        let bytes = unacknowledged_bytes(socket).unwrap_or(u32::MAX);
+        let silence_s = u32::try_from(silence.as_secs()).unwrap_or(u32::MAX).max(1);
         // as if the socket were closed: the end is sent behind the content, and a client that sends
         // more is reset (RFC 9293 §3.10.7.4; `tcp_rcv_state_process` of Linux)
         let _ = option.shutdown(Shutdown::Both);
         let of_connection = all.iter_mut().filter(|it| it.connection == connection);
         of_connection.for_each(|it| {
-            it.queue = Queue::Closed {
+            it.queue = Queue::Closed(ClosedQueue {
                 socket: kept.clone(),
-                left_s: CLOSED_TIME_S,
-            };
+                bytes,
+                silence_s,
+                left_s: silence_s,
+            });
         });
     }
 }
@@ -166,10 +189,12 @@ fn has_content(socket: &impl AsFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::ErrorKind::WouldBlock;
+    use std::io::ErrorKind::{self, WouldBlock};
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
     use std::time::Instant;
+
+    const SILENCE: Duration = Duration::from_secs(30);
 
     /// A client and the socket that it is sent by.
     fn connection() -> (TcpStream, TcpStream) {
@@ -232,30 +257,77 @@ mod tests {
             all.add(connection, queue, ());
         }
         assert!(!all.have_room(HELD_MAX as u64, queue));
-        socket2::SockRef::from(&socket)
+        SockRef::from(&socket)
             .set_linger(Some(Duration::ZERO))
             .unwrap();
-        all.close(3, &socket);
+        all.close(3, &socket, SILENCE);
         assert!(all.have_room(HELD_MAX as u64, queue));
     }
 
     #[test]
-    fn content_in_the_queue_of_a_closed_socket_is_held_until_the_kernel_gives_it_up() {
-        let (_client, mut socket) = connection();
+    fn client_that_takes_nothing_of_a_closed_connection_is_reset() {
+        let (mut client, mut socket) = connection();
         let (all, content) = (ContentInQueues::default(), Rc::new(()));
         fill(&mut socket);
         all.add(1, SendQueue::of(&socket), Rc::clone(&content));
-        all.close(1, &socket);
-        let option = socket2::SockRef::from(&socket);
-        let given_up_after = Duration::from_secs(u64::from(CLOSED_TIME_S));
-        assert_eq!(option.tcp_user_timeout().unwrap(), Some(given_up_after));
+        all.close(1, &socket, SILENCE);
         drop(socket);
-        for _ in 1..CLOSED_TIME_S {
+        for _ in 1..SILENCE.as_secs() {
             all.forget_sent();
         }
         assert_eq!(Rc::strong_count(&content), 2);
         all.forget_sent();
         assert_eq!(Rc::strong_count(&content), 1);
+        // what it has not read by then is lost with the connection
+        let read = client.read_to_end(&mut Vec::new());
+        assert_eq!(
+            read.expect_err("a reset").kind(),
+            ErrorKind::ConnectionReset
+        );
+    }
+
+    #[test]
+    fn client_that_takes_some_of_a_closed_connection_in_time_has_all_of_it() {
+        let (mut client, mut socket) = connection();
+        let (all, content) = (ContentInQueues::default(), Rc::new(()));
+        let mut left = fill(&mut socket);
+        all.add(1, SendQueue::of(&socket), Rc::clone(&content));
+        all.close(1, &socket, SILENCE);
+        while left > 0 {
+            let before = unacknowledged_bytes(&socket).unwrap();
+            let mut piece = vec![0; left.min(512 * 1024)];
+            client.read_exact(&mut piece).unwrap();
+            left -= piece.len();
+            while before > 1 && unacknowledged_bytes(&socket).unwrap() >= before {
+                std::thread::yield_now();
+            }
+            for it in all.0.borrow_mut().iter_mut() {
+                if let Queue::Closed(queue) = &mut it.queue {
+                    queue.left_s = 1;
+                }
+            }
+            all.forget_sent();
+        }
+        assert_eq!(client.read(&mut [0]).expect("no reset"), 0);
+        while Rc::strong_count(&content) > 1 {
+            std::thread::yield_now();
+            all.forget_sent();
+        }
+    }
+
+    #[test]
+    fn kernel_gives_up_clients_whose_sockets_are_not_kept() {
+        let all = ContentInQueues::default();
+        let (_client, mut socket) = connection();
+        fill(&mut socket);
+        for number in 0..=CLOSED_SOCKETS_MAX as u64 {
+            let option = SockRef::from(&socket).tcp_user_timeout().unwrap();
+            assert_eq!(option, None, "{number}");
+            all.add(number, SendQueue::of(&socket), ());
+            all.close(number, &socket, SILENCE);
+        }
+        let option = SockRef::from(&socket).tcp_user_timeout().unwrap();
+        assert_eq!(option, Some(SILENCE));
     }
 
     #[test]
@@ -267,7 +339,7 @@ mod tests {
             for _ in 0..HELD_PER_CONNECTION_MAX {
                 all.add(number, SendQueue::of(&socket), ());
             }
-            all.close(number, &socket);
+            all.close(number, &socket, SILENCE);
         }
         let all = all.0.borrow();
         let held = (CLOSED_SOCKETS_MAX + 3) * HELD_PER_CONNECTION_MAX;
@@ -283,7 +355,7 @@ mod tests {
         let all = ContentInQueues::default();
         fill(&mut socket);
         all.add(1, SendQueue::of(&socket), ());
-        all.close(1, &socket);
+        all.close(1, &socket, SILENCE);
         drop(socket);
         client.set_nonblocking(true).unwrap();
         let until = Instant::now() + Duration::from_secs(20);
@@ -301,7 +373,7 @@ mod tests {
             let (all, content) = (ContentInQueues::default(), Rc::new(()));
             let written = fill(&mut socket);
             all.add(1, SendQueue::of(&socket), Rc::clone(&content));
-            all.close(1, &socket);
+            all.close(1, &socket, SILENCE);
             drop(socket);
             assert_eq!(Rc::strong_count(&content), 2);
             if leaves {
@@ -318,8 +390,8 @@ mod tests {
                 std::thread::yield_now();
                 for it in all.0.borrow_mut().iter_mut() {
                     // no time passes but that of the kernel
-                    if let Queue::Closed { left_s, .. } = &mut it.queue {
-                        *left_s = CLOSED_TIME_S;
+                    if let Queue::Closed(queue) = &mut it.queue {
+                        queue.left_s = queue.silence_s;
                     }
                 }
                 all.forget_sent();
@@ -332,9 +404,9 @@ mod tests {
         let (_client, socket) = connection();
         let (all, content) = (ContentInQueues::default(), Rc::new(()));
         all.add(1, SendQueue::of(&socket), Rc::clone(&content));
-        all.close(2, &socket);
+        all.close(2, &socket, SILENCE);
         assert_eq!(Rc::strong_count(&content), 2);
-        all.close(1, &socket);
+        all.close(1, &socket, SILENCE);
         assert_eq!(Rc::strong_count(&content), 1);
     }
 }
