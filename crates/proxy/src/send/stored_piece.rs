@@ -6,6 +6,7 @@
 //! ([`FOUND_TIME`]) after it was found in the page cache.
 
 use crate::send::disk_read::{ContentReadError, DiskRead};
+use rustix::io::Errno;
 use std::future::poll_fn;
 use std::io;
 use std::sync::{Arc, Weak};
@@ -45,6 +46,8 @@ pub(crate) struct StoredPiece {
     by_memory_file: bool,
     /// Some of it was.
     was_sent_by_memory_file: bool,
+    /// What is in a file on disk is read, and not sent from there.
+    is_read: bool,
     /// What was found in a file on disk that can be sent, from `at` on.
     found: Option<FoundInFile>,
     /// What was read from disk, from `at` on.
@@ -80,6 +83,7 @@ impl StoredPiece {
             end,
             by_memory_file: false,
             was_sent_by_memory_file: false,
+            is_read: false,
             found: None,
             read: None,
             reading: None,
@@ -162,6 +166,9 @@ impl StoredPiece {
     /// Whether the next bytes can be sent from a file on disk. What was found is remembered, so
     /// that what follows asks the kernel no second time.
     pub(crate) fn find_in_file(&mut self) -> bool {
+        if self.is_read {
+            return false;
+        }
         let found = self.found.as_ref();
         if found.is_some_and(|found| found.at.elapsed() < FOUND_TIME) {
             return true;
@@ -203,24 +210,33 @@ impl StoredPiece {
         response: &mut ResponseSender<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        let next = match self.poll_next(response.can_send_file(), cx) {
-            Poll::Ready(Ok(next)) => next,
-            Poll::Ready(Err(error)) => {
-                self.read_error = Some(error);
-                return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+        let sent = loop {
+            let next = match self.poll_next(response.can_send_file(), cx) {
+                Poll::Ready(Ok(next)) => next,
+                Poll::Ready(Err(error)) => {
+                    self.read_error = Some(error);
+                    return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+                }
+                // the head need not wait for it
+                Poll::Pending => {
+                    return match response.poll_send(cx, &[], None) {
+                        Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                        _ => Poll::Pending,
+                    };
+                }
+            };
+            let sent = ready!(match next {
+                Next::File => self.poll_send_found(response, cx),
+                Next::MemoryFile => self.poll_send_memory_file(response, cx),
+                Next::Memory => break ready!(self.poll_send_memory(response, cx))?,
+            });
+            match sent {
+                // the rest is copied: if it cannot be read either, that says why
+                Err(error) if is_of_file(&error) => {
+                    (self.by_memory_file, self.is_read) = (false, true);
+                }
+                sent => break sent?,
             }
-            // the head need not wait for it
-            Poll::Pending => {
-                return match response.poll_send(cx, &[], None) {
-                    Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                    _ => Poll::Pending,
-                };
-            }
-        };
-        let sent = match next {
-            Next::File => ready!(self.poll_send_found(response, cx))?,
-            Next::MemoryFile => ready!(self.poll_send_memory_file(response, cx))?,
-            Next::Memory => ready!(self.poll_send_memory(response, cx))?,
         };
         self.advance(sent);
         Poll::Ready(Ok(sent))
@@ -361,5 +377,45 @@ impl StoredPiece {
                 self.read = None;
             }
         }
+    }
+}
+
+/// Whether `sendfile` has failed for what it reads from: a device cannot read it, or the file
+/// system, the kernel or a filter of system calls refuses that. A client that has left is no such
+/// error.
+fn is_of_file(error: &io::Error) -> bool {
+    const OF_FILE: [Errno; 10] = [
+        Errno::IO,
+        Errno::INVAL,
+        Errno::NOSYS,
+        Errno::OPNOTSUPP,
+        Errno::PERM,
+        Errno::ACCESS,
+        Errno::NOMEM,
+        Errno::BADMSG,
+        Errno::UCLEAN,
+        Errno::STALE,
+    ];
+    Errno::from_io_error(error).is_some_and(|error| OF_FILE.contains(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_of_a_client_that_has_left_is_none_of_the_file() {
+        for error in [Errno::IO, Errno::NOSYS, Errno::INVAL] {
+            assert!(is_of_file(&error.into()), "{error}");
+        }
+        for error in [
+            Errno::PIPE,
+            Errno::CONNRESET,
+            Errno::TIMEDOUT,
+            Errno::NOTCONN,
+        ] {
+            assert!(!is_of_file(&error.into()), "{error}");
+        }
+        assert!(!is_of_file(&io::ErrorKind::UnexpectedEof.into()));
     }
 }

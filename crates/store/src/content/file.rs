@@ -19,6 +19,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -122,6 +123,7 @@ impl MemoryFile {
         if !has_small_pages(Path::new(SHMEM_SETTINGS)) {
             return Err(io::Error::new(ErrorKind::Unsupported, HUGE_PAGES));
         }
+        try_send(file.as_fd())?;
         try_hole(file.as_fd(), page_bytes)?;
         let mapping = Mapping::of(file.as_fd(), len)?;
         let free = Mutex::new(FreeRanges::new(pages));
@@ -282,6 +284,17 @@ fn make_hole(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> rustix::io::Resul
             Err(rustix::io::Errno::INTR) => {}
             made => return made,
         }
+    }
+}
+
+/// Whether the system sends from such a file: a filter of system calls may refuse that.
+fn try_send(file: BorrowedFd<'_>) -> io::Result<()> {
+    let (socket, _other) = UnixStream::pair()?;
+    rustix::io::pwrite(file, &[1], 0)?;
+    match rustix::fs::sendfile(&socket, file, Some(&mut 0), 1) {
+        Ok(1) => Ok(()),
+        Ok(_) => Err(ErrorKind::UnexpectedEof.into()),
+        Err(error) => Err(io::Error::other(format!("sendfile: {error}"))),
     }
 }
 
