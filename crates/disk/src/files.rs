@@ -18,6 +18,7 @@ pub use batch::{Batch, Interrupter, Transfer, TransferResult};
 pub use memory::Memory;
 pub use progress::Progress;
 pub use system::SystemFiles;
+pub(crate) use system::open_regular;
 
 use crate::format::PAGE_BYTES;
 #[cfg(test)]

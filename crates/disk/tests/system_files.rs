@@ -1,5 +1,6 @@
 //! The store on real files, with its threads.
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use weir_disk::files::{Files, SystemFiles};
@@ -468,6 +469,33 @@ fn unreadable_segment_is_set_aside_and_the_store_opens() {
     assert!(load(&disk, 1).is_none());
     assert_eq!(disk.usage().set_aside, 1);
     assert!(directory.path().join("0000000000000001.seg.aside").exists());
+}
+
+/// Files that others have put there, with names as segments have them.
+#[test]
+fn pipe_in_place_of_a_segment_and_a_name_of_the_highest_number_stop_no_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = open(directory.path());
+    append(&disk, 1, 1000);
+    until("the writer", || disk.usage().stored == 1);
+    disk.close();
+    drop(disk);
+    let pipe = directory.path().join("00000000000000f0.seg");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    std::fs::write(directory.path().join("ffffffffffffffff.seg"), []).unwrap();
+    // each makes a segment, with a number of its own
+    for key in 2..4 {
+        let disk = open(directory.path());
+        wait_for_index(&disk);
+        append(&disk, key, 1000);
+        until("the writer", || disk.usage().stored == 1);
+        for stored in 1..=key {
+            assert!(load(&disk, stored).is_some(), "{stored} of {key}");
+        }
+        assert_eq!(disk.usage().write_errors, 0);
+        disk.close();
+    }
+    assert!(directory.path().join("00000000000000f0.seg.aside").exists());
 }
 
 /// The kernel would interrupt it in its calls: one with a time limit fails then.

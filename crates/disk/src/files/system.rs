@@ -4,7 +4,7 @@ use super::ring::Ring;
 use super::{Access, Batch, File, Files, HeldLock, Lock, Space, has_each_page, residency};
 use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
 use rustix::io::{Errno, ReadWriteFlags};
-use std::fs::TryLockError;
+use std::fs::{OpenOptions, TryLockError};
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
@@ -34,6 +34,23 @@ impl HeldLock for SystemLock {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemFiles;
 
+/// Opens what has to be a regular file: a pipe of that name would be waited for.
+///
+/// # Errors
+///
+/// It cannot be opened, or is something else.
+pub(crate) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<std::fs::File> {
+    let without_wait = OFlags::NONBLOCK.bits().cast_signed();
+    let file = options.custom_flags(without_wait).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is no regular file",
+        )),
+    }
+}
+
 impl Files for SystemFiles {
     fn create_directory(&self, path: &Path) -> io::Result<()> {
         std::fs::DirBuilder::new()
@@ -51,13 +68,13 @@ impl Files for SystemFiles {
     }
 
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
-        let mut options = std::fs::OpenOptions::new();
+        let mut options = OpenOptions::new();
         options
             .read(true)
             .write(access != Access::Read)
             .create_new(access == Access::Create)
             .mode(0o600);
-        let file = options.open(path)?;
+        let file = open_regular(&mut options, path)?;
         // only the requested bytes are read from the device: otherwise unverified bytes would be in
         // the page cache
         match rustix::fs::fadvise(&file, 0, None, Advice::Random) {
@@ -91,7 +108,7 @@ impl Files for SystemFiles {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Lock> {
-        let mut options = std::fs::OpenOptions::new();
+        let mut options = OpenOptions::new();
         options
             .read(true)
             .write(true)

@@ -1,12 +1,13 @@
 //! A segment: by its table if it is sealed, step by step otherwise.
 
 use super::error::{OfflineError, Problem};
+use crate::files::open_regular;
 use crate::format::{
     ALIGN_BYTES, EXTENT_HEADER_BYTES_MAX, FormatError, FormatErrorKind, Item, Kind, PAGE_BYTES,
     SEGMENT_BYTES_MAX, Seal, SegmentHeader, Step, TRAILER_BYTES, TableEntry, Trailer, Volume,
     decode_table, segment_file_name, step, table_bytes,
 };
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -95,7 +96,7 @@ impl Segment {
     pub(crate) fn open(source: SegmentSource<'_>, number: u64) -> Result<Self, OfflineError> {
         let path = source.path.join(segment_file_name(number));
         let wrong = |error| OfflineError::io(&path, error);
-        let file = File::open(&path).map_err(wrong)?;
+        let file = open_regular(OpenOptions::new().read(true), &path).map_err(wrong)?;
         let len = file.metadata().map_err(wrong)?.len();
         let page = read(&file, 0, PAGE_BYTES).map_err(wrong)?;
         let header = SegmentHeader::decode(&page, source.volume, number)
