@@ -5,8 +5,9 @@
 //! and its memory is not believed to be free. When the connection is closed before that, its socket
 //! is kept beside the content (for a number of connections, [`CLOSED_SOCKETS_MAX`]), so that its
 //! queue can still be asked: a client that takes nothing for as long as one of an open connection
-//! may is reset. Of further connections the kernel gives up such a client (`TCP_USER_TIMEOUT`); what
-//! one that goes on takes longer for is the kernel's from then on, as what is copied there would be.
+//! may is reset. Of further connections the kernel gives up such a client (`TCP_USER_TIMEOUT`);
+//! what one that goes on takes longer for is the kernel's from then on, as what is copied there
+//! would be.
 
 use socket2::SockRef;
 use std::cell::RefCell;
