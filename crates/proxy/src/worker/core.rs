@@ -13,6 +13,7 @@ use crate::request::recent_heads::RecentHeads;
 use crate::settings::Settings;
 use crate::worker::content_in_queues::ContentInQueues;
 use crate::worker::shared::Shared;
+use crate::worker::unsettled::Unsettled;
 use crate::worker::write_behind::WriteBehind;
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::{Rc, Weak};
@@ -47,6 +48,8 @@ pub(crate) struct Worker {
     pub(crate) recent_heads: RefCell<RecentHeads>,
     /// Content in memory that sockets of its clients may have.
     pub(crate) content_in_queues: ContentInQueues,
+    /// Responses that are stored once the disk has taken more of them.
+    pub(crate) unsettled: Unsettled,
     /// Responses whose last content is still being written to disk.
     pub(crate) write_behind: WriteBehind,
     /// Seconds since it began.
@@ -105,6 +108,7 @@ impl Worker {
             recent_rules: RefCell::default(),
             recent_heads: RefCell::default(),
             content_in_queues: ContentInQueues::default(),
+            unsettled: Unsettled::default(),
             write_behind: WriteBehind::default(),
             ticks: Cell::new(0),
             peers: PeerListener::new(),

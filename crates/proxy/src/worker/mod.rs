@@ -12,4 +12,5 @@ pub(crate) mod kept_content;
 pub(crate) mod links;
 pub(crate) mod paused_fetches;
 pub(crate) mod shared;
+pub(crate) mod unsettled;
 pub(crate) mod write_behind;

@@ -3,7 +3,7 @@
 
 use super::setup::DiskSetup;
 use crate::support::Representation;
-use weir_measure::Metric;
+use weir_measure::{DiskRefusal, Metric};
 
 #[test]
 fn late_reader_gets_the_part_of_an_in_flight_response_already_on_disk() {
@@ -60,6 +60,28 @@ fn slow_reader_gets_the_whole_response_and_its_memory_is_freed() {
     setup.rest();
     setup.given_back();
     setup.hit_on_disk(&what);
+}
+
+/// More of it than the queue of the disk has room for: it is in memory, and not stored, until then.
+#[test]
+fn response_that_is_whole_before_the_disk_has_taken_it_is_stored_once_it_has() {
+    let setup = DiskSetup::faulty(|config| {
+        config.cache.memory = "256MiB".parse().expect("a size");
+    });
+    let what = Representation::new("/a", 48_000_000);
+    setup.hold_writes(true);
+    setup.fetch_whole(&what);
+    assert_eq!(setup.proxy().count(Metric::Stored), 0);
+    // those who come meanwhile get it
+    let mut second = setup.proxy().client();
+    second.send(what.get(""));
+    what.check_whole(&second.read_response());
+    setup.hold_writes(false);
+    setup.written(1);
+    setup.given_back();
+    setup.hit_on_disk(&what);
+    let refused = Metric::DiskRefused(DiskRefusal::Busy);
+    assert_eq!(setup.proxy().count(refused), 0);
 }
 
 #[test]

@@ -148,6 +148,11 @@ impl DiskSetup {
         self.faulty_files().set(fault);
     }
 
+    /// The device takes nothing for a time.
+    pub(super) fn hold_writes(&self, holds: bool) {
+        self.faulty_files().hold_writes(holds);
+    }
+
     pub(super) fn wait_until_a_read_hangs(&self) {
         self.faulty_files().wait_until_one_hangs();
     }

@@ -348,6 +348,13 @@ impl InFlightContent {
         Some((*from, block))
     }
 
+    /// Bytes of memory of the blocks that are to be written.
+    #[must_use]
+    pub fn unwritten_bytes(&self) -> usize {
+        let blocks = self.unwritten.iter().flatten();
+        blocks.map(|(_, block)| block_bytes(block.len())).sum()
+    }
+
     /// The next block was handed to the disk writer.
     pub fn pop_unwritten(&mut self) {
         if let Some(unwritten) = &mut self.unwritten {

@@ -90,6 +90,19 @@ impl DiskWriter {
         Ok(())
     }
 
+    /// Whether the disk takes all that is left of it at once, as [`Self::end`] hands it over. What
+    /// it takes before is handed over now.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::go_on`].
+    pub(crate) fn can_end(&mut self, in_flight: &mut InFlightContent) -> Result<bool, Refused> {
+        self.go_on(in_flight)?;
+        let left = in_flight.unwritten_bytes();
+        // each block takes a little more of the queue than its bytes
+        Ok(self.writer.has_room(left.saturating_add(left / 16)))
+    }
+
     /// Wakes `waker` once when more was written, if anything waits for that.
     pub(crate) fn wake_on_written(&self, waker: &Waker) {
         if self.handed_bytes > 0 {

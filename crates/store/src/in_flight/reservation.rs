@@ -178,6 +178,19 @@ impl Reservation {
         }
     }
 
+    /// Whether [`Self::finish`] can hand over to the disk all that it has not yet, if it goes
+    /// there. If not, that has to wait for the disk, or would be stored in memory alone.
+    pub fn can_finish(&mut self, in_flight: &mut InFlightContent) -> bool {
+        let ToDisk::Writing(disk_writer) = &mut self.disk else {
+            return true;
+        };
+        let can_end = disk_writer.can_end(in_flight);
+        let handed = disk_writer.handed_bytes();
+        self.give_back(in_flight.held_bytes().saturating_sub(handed));
+        // one that has failed is noticed by what finishes it
+        can_end.unwrap_or(true)
+    }
+
     /// All that has come, as stored content; what of it is not on disk yet is handed over.
     pub fn finish(&mut self, in_flight: &mut InFlightContent) -> StoredContent {
         in_flight.seal_all();

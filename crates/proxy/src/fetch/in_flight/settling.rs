@@ -16,6 +16,9 @@ impl InFlightResponse {
         if inner.outcome.is_some() || !inner.fill.is_over() || inner.is_awaited() {
             return;
         }
+        if inner.passing.is_none() && self.waits_for_disk(inner, worker) {
+            return;
+        }
         let reservation = inner.reservation.take();
         let outcome = match (&inner.passing, reservation) {
             (Some(passing), _) => Outcome::Refused(passing.why),
@@ -55,6 +58,26 @@ impl InFlightResponse {
             Outcome::Dropped => report::count_not_stored(counters, NotStored::Incomplete),
         }
         worker.shared.note_read_ahead(inner.read_ahead_max());
+    }
+
+    /// Whether the disk has not taken so much of it that the rest is more than its queue has room
+    /// for: a fetch may be faster. Then it is stored later.
+    fn waits_for_disk(&self, inner: &mut Inner, worker: &Worker) -> bool {
+        let Some(reservation) = &mut inner.reservation else {
+            return false;
+        };
+        if reservation.can_finish(&mut inner.content) {
+            return false;
+        }
+        let me = self.me.upgrade();
+        let waits = me.is_some();
+        worker.unsettled.extend(me);
+        waits
+    }
+
+    /// The same as [`Self::settle`], for one that has waited for the disk.
+    pub(crate) fn settle_later(&self, worker: &Worker) {
+        self.settle(&mut self.lock(), worker);
     }
 
     /// Stores it; its room is freed if the part received is of no use.

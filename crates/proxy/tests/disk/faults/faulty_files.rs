@@ -31,6 +31,8 @@ struct State {
     fault: ReadFault,
     /// Reads that hang.
     hanging: usize,
+    /// No write returns.
+    holds_writes: bool,
 }
 
 /// A machine with such a device.
@@ -45,6 +47,20 @@ impl FaultyFiles {
         let (state, changed) = &*self.state;
         state.lock().expect("no panic").fault = fault;
         changed.notify_all();
+    }
+
+    /// From now on no write returns, or all that have waited do.
+    pub(super) fn hold_writes(&self, holds: bool) {
+        let (state, changed) = &*self.state;
+        state.lock().expect("no panic").holds_writes = holds;
+        changed.notify_all();
+    }
+
+    fn write(&self) {
+        let (state, changed) = &*self.state;
+        let state = state.lock().expect("no panic");
+        let waited = changed.wait_while(state, |state| state.holds_writes);
+        drop(waited.expect("no panic"));
     }
 
     /// Waits until a read hangs.
@@ -176,6 +192,7 @@ impl File for FaultyFile {
     }
 
     fn write_at(&self, pieces: &[&[u8]], offset: u64) -> io::Result<usize> {
+        self.files.write();
         self.file.write_at(pieces, offset)
     }
 
