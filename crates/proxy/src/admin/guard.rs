@@ -47,10 +47,12 @@ pub(super) async fn check(
         .uri()
         .authority()
         .map(axum::http::uri::Authority::as_str);
-    if let Some(why) = refusal(request.method(), authority, request.headers()) {
+    let path = request.uri().path();
+    if !is_probe(request.method(), path)
+        && let Some(why) = refusal(request.method(), authority, request.headers())
+    {
         return super::text(StatusCode::FORBIDDEN, format!("{why}\n"));
     }
-    let path = request.uri().path();
     let is_naming = NAMING.contains(&path);
     if OF_OUR_PAGE.contains(&path) && is_of_another_page(request.headers()) {
         let why = "refused: a page of another origin asks for it\n";
@@ -70,6 +72,12 @@ pub(super) async fn check(
         Some(challenge) => unauthorized(challenge),
         None => next.run(request).await,
     }
+}
+
+/// Whether a request asks for nothing but whether clients may be sent here: balancers do so by the
+/// name of a node, or with no `Host` at all, and a page learns nothing from it.
+fn is_probe(method: &Method, path: &str) -> bool {
+    path == "/healthz" && (method == Method::GET || method == Method::HEAD)
 }
 
 /// What a request that may change something lacks (RFC 6750 §3), if there is a token.
