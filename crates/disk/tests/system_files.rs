@@ -452,14 +452,19 @@ fn store_recreates_a_directory_that_is_removed_while_in_use() {
     );
 }
 
-#[test]
-fn unreadable_segment_is_set_aside_and_the_store_opens() {
+/// A closed store with a response under key 1.
+fn closed_store() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let disk = open(directory.path());
     append(&disk, 1, 1000);
     until("the writer", || disk.usage().stored == 1);
     disk.close();
-    drop(disk);
+    directory
+}
+
+#[test]
+fn unreadable_segment_is_set_aside_and_the_store_opens() {
+    let directory = closed_store();
     let segment = directory.path().join("0000000000000001.seg");
     let mut bytes = std::fs::read(&segment).unwrap();
     bytes[9] ^= 1;
@@ -471,18 +476,19 @@ fn unreadable_segment_is_set_aside_and_the_store_opens() {
     assert!(directory.path().join("0000000000000001.seg.aside").exists());
 }
 
-/// Files that others have put there, with names as segments have them.
+/// Names as segments have them, of which the higher ones leave few numbers, or none.
 #[test]
-fn pipe_in_place_of_a_segment_and_a_name_of_the_highest_number_stop_no_store() {
-    let directory = tempfile::tempdir().unwrap();
-    let disk = open(directory.path());
-    append(&disk, 1, 1000);
-    until("the writer", || disk.usage().stored == 1);
-    disk.close();
-    drop(disk);
+fn files_that_others_have_put_among_the_segments_stop_no_store() {
+    let directory = closed_store();
     let pipe = directory.path().join("00000000000000f0.seg");
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
-    std::fs::write(directory.path().join("ffffffffffffffff.seg"), []).unwrap();
+    for name in [
+        "0000ffffffffffff.seg",
+        "fffffffffffffff0.seg",
+        "ffffffffffffffff.seg",
+    ] {
+        std::fs::write(directory.path().join(name), []).unwrap();
+    }
     // each makes a segment, with a number of its own
     for key in 2..4 {
         let disk = open(directory.path());
@@ -495,7 +501,15 @@ fn pipe_in_place_of_a_segment_and_a_name_of_the_highest_number_stop_no_store() {
         assert_eq!(disk.usage().write_errors, 0);
         disk.close();
     }
-    assert!(directory.path().join("00000000000000f0.seg.aside").exists());
+    for name in [
+        "00000000000000f0.seg",
+        "0000ffffffffffff.seg",
+        "ffffffffffffffff.seg",
+    ] {
+        assert!(directory.path().join(format!("{name}.aside")).exists());
+    }
+    // behind the pipe, which may have been one of this store
+    assert!(directory.path().join("00000000000000f1.seg").exists());
 }
 
 /// The kernel would interrupt it in its calls: one with a time limit fails then.

@@ -204,26 +204,38 @@ pub(crate) fn open(params: DirectoryParams) -> Result<OpenedDirectory, OpenError
         clock: params.clock,
         log: params.log,
     };
-    let (next_number, closed) = open_segments(&directory)?;
+    let (numbers, closed) = open_segments(&directory)?;
     let mut journal = Journal::new(&path, volume.journal());
     let found = journal.read(&*directory.files);
     let found = found.map_err(failed(&path.join(JOURNAL_FILE)))?;
     directory.tickets.raise(journal.last);
-    directory.tickets.raise(reserved(&directory, closed)?);
+    let (newest, generation) = reserved(&directory, closed)?;
+    directory.tickets.raise(generation);
     Ok(OpenedDirectory {
         directory,
         journal,
         found,
-        next_number,
+        next_number: number_after(newest, &numbers),
     })
 }
 
 /// A segment that cannot be opened, and why.
 type Closed = (u64, io::Error);
 
-/// The number of the next segment, higher than any that a file has or had, and what cannot be
-/// opened.
-fn open_segments(directory: &Directory) -> Result<(u64, Vec<Closed>), OpenError> {
+/// A file whose number is higher by more than that than the newest segment's was not made here: a
+/// store that writes 64 MiB each has written 256 PiB by then.
+const NUMBERS_BETWEEN_MAX: u64 = 1 << 32;
+
+/// The number of the next segment behind the `newest` that can be read: higher than any that a file
+/// has or had, of those that were made here.
+fn number_after(newest: u64, numbers: &[u64]) -> u64 {
+    let last = newest.saturating_add(NUMBERS_BETWEEN_MAX);
+    let ours = numbers.iter().copied().filter(|number| *number <= last);
+    ours.fold(newest, u64::max).saturating_add(1)
+}
+
+/// The numbers of all files of segments, those set aside included, and what cannot be opened.
+fn open_segments(directory: &Directory) -> Result<(Vec<u64>, Vec<Closed>), OpenError> {
     let mut closed = Vec::new();
     let path = &directory.path;
     let names = directory.files.list(path).map_err(failed(path))?;
@@ -233,7 +245,7 @@ fn open_segments(directory: &Directory) -> Result<(u64, Vec<Closed>), OpenError>
             .filter_map(move |name| name.strip_suffix(suffix));
         stems.filter_map(segment_number)
     };
-    let most = numbers("").chain(numbers(".aside")).max();
+    let all = numbers("").chain(numbers(".aside")).collect();
     for number in numbers("") {
         let name = path.join(segment_file_name(number));
         let file = directory.files.open(&name, Access::Read);
@@ -256,13 +268,13 @@ fn open_segments(directory: &Directory) -> Result<(u64, Vec<Closed>), OpenError>
             is_sealed: true,
         });
     }
-    Ok((most.map_or(1, |most| most + 1), closed))
+    Ok((all, closed))
 }
 
-/// Generations up to here may have been given out, by the segments: the newest whose header can be
-/// read. What is newer than that one is set aside for good: it may hold generations that will be
+/// The number of the newest segment whose header can be read, 0 if there is none, and up to where
+/// generations may have been given out by it. What is newer than that one is set aside for good: it may hold generations that will be
 /// given out again, and purges of then would not concern it.
-fn reserved(directory: &Directory, closed: Vec<Closed>) -> Result<u64, OpenError> {
+fn reserved(directory: &Directory, closed: Vec<Closed>) -> Result<(u64, u64), OpenError> {
     let mut unreadable: Vec<(u64, String)> = closed
         .into_iter()
         .map(|(number, error)| (number, error.to_string()))
@@ -295,7 +307,7 @@ fn reserved(directory: &Directory, closed: Vec<Closed>) -> Result<u64, OpenError
         let path = &directory.path;
         directory.files.sync_directory(path).map_err(failed(path))?;
     }
-    Ok(generation)
+    Ok((base, generation))
 }
 
 /// Puts the journal's purges in force, and mends the journal. All directories were opened before:
