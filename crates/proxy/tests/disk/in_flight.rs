@@ -84,6 +84,27 @@ fn response_that_is_whole_before_the_disk_has_taken_it_is_stored_once_it_has() {
     assert_eq!(setup.proxy().count(refused), 0);
 }
 
+/// It would hold the room of other responses for as long as the device hangs.
+#[test]
+fn response_that_is_whole_waits_no_longer_for_the_disk_than_the_limit_says() {
+    let setup = DiskSetup::faulty(|config| {
+        config.cache.memory = "256MiB".parse().expect("a size");
+    });
+    let what = Representation::new("/a", 48_000_000);
+    setup.hold_writes(true);
+    setup.fetch_whole(&what);
+    let refused = Metric::DiskRefused(DiskRefusal::Busy);
+    setup.proxy().clock.advance_ms(29_000);
+    assert_eq!(setup.proxy().count(refused), 0);
+    setup.proxy().clock.advance_ms(1_000);
+    setup.proxy().wait_for_at_least(refused, 1);
+    // whole in any case
+    let mut client = setup.proxy().client();
+    client.send(what.get(""));
+    what.check_whole(&client.read_response());
+    setup.hold_writes(false);
+}
+
 #[test]
 fn purge_of_a_response_being_written_to_disk_survives_its_end() {
     let mut setup = DiskSetup::simulated(|_| {});

@@ -22,7 +22,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use weir_disk::PendingRecord;
 use weir_measure::{Counters, Metric};
-use weir_policy::Digest;
 use weir_policy::catalog::Refusal;
 use weir_policy::collapse::Selection;
 use weir_policy::fetch::{
@@ -30,6 +29,7 @@ use weir_policy::fetch::{
     InFlightState, ReadAhead, ReadPermit, ReaderId, UnreadFetch,
 };
 use weir_policy::rule::Reuse;
+use weir_policy::{Digest, Tick};
 use weir_store::{InFlightContent, Reservation, StoredResponse, VaryRule, WritePositionId};
 
 /// An in-flight response.
@@ -87,6 +87,8 @@ struct Inner {
     /// There is no room to store it: content stays only until its readers have read it.
     passing: Option<Passing>,
     outcome: Option<Outcome>,
+    /// Since when it is over and waits for the disk.
+    waits_for_disk_since: Option<Tick>,
     /// The record on disk that it becomes; `None` once its memory is given back for it.
     record: Option<PendingRecord>,
     /// Round trips of the fastest reader and of the next hop, microseconds; 0 if unknown.
@@ -538,6 +540,7 @@ impl Inner {
             trailers: Box::default(),
             passing: None,
             outcome: None,
+            waits_for_disk_since: None,
             record: None,
             client_us: 0,
             next_hop_us: 0,

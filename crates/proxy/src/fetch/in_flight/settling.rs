@@ -10,6 +10,10 @@ use weir_policy::NotStored;
 use weir_policy::fetch::CutReason;
 use weir_store::Reservation;
 
+/// A response that is over waits no longer for the disk to take what its queue has no room for.
+/// Then the disk refuses it, and memory has it if the eviction algorithm takes it in.
+const DISK_WAIT_MAX_MS: u64 = 30_000;
+
 impl InFlightResponse {
     /// Stores what was received, once nothing more will be and no waiting request may need more.
     pub(super) fn settle(&self, inner: &mut Inner, worker: &Worker) {
@@ -61,12 +65,18 @@ impl InFlightResponse {
     }
 
     /// Whether the disk has not taken so much of it that the rest is more than its queue has room
-    /// for: a fetch may be faster. Then it is stored later.
+    /// for: a fetch may be faster. Then it is stored later, but not for a disk that hangs: others
+    /// need the room.
     fn waits_for_disk(&self, inner: &mut Inner, worker: &Worker) -> bool {
         let Some(reservation) = &mut inner.reservation else {
             return false;
         };
         if reservation.can_finish(&mut inner.content) {
+            return false;
+        }
+        let now = worker.now().tick;
+        let since = *inner.waits_for_disk_since.get_or_insert(now);
+        if now.ms_since(since) >= DISK_WAIT_MAX_MS {
             return false;
         }
         let me = self.me.upgrade();
