@@ -454,7 +454,7 @@ fn store_recreates_a_directory_that_is_removed_while_in_use() {
 
 /// A closed store with a response under key 1.
 fn closed_store() -> tempfile::TempDir {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a temporary folder");
     let disk = open(directory.path());
     append(&disk, 1, 1000);
     until("the writer", || disk.usage().stored == 1);

@@ -271,9 +271,10 @@ fn open_segments(directory: &Directory) -> Result<(Vec<u64>, Vec<Closed>), OpenE
     Ok((all, closed))
 }
 
-/// The number of the newest segment whose header can be read, 0 if there is none, and up to where
-/// generations may have been given out by it. What is newer than that one is set aside for good: it may hold generations that will be
-/// given out again, and purges of then would not concern it.
+/// The number of the newest segment whose header can be read, 0 if there is none, and the newest
+/// generation that may have been given out by then. What is newer than that one is set aside for
+/// good: it may hold generations that will be given out again, and purges of then would not concern
+/// it.
 fn reserved(directory: &Directory, closed: Vec<Closed>) -> Result<(u64, u64), OpenError> {
     let mut unreadable: Vec<(u64, String)> = closed
         .into_iter()
