@@ -7,7 +7,7 @@ mod reset_budget;
 mod shutdown;
 mod sleepers;
 mod stream_places;
-mod wider_window;
+mod window_pool;
 mod worker;
 mod worker_pool;
 
@@ -18,7 +18,7 @@ pub use reset_budget::ResetBudget;
 pub use shutdown::Stage;
 pub use sleepers::{COARSE_FROM, SleeperPlace};
 pub use stream_places::{ClientStreams, StreamPlace};
-pub(crate) use wider_window::STEP_BYTES;
-pub use wider_window::WiderWindow;
+pub(crate) use window_pool::STEP_BYTES;
+pub use window_pool::WindowGrant;
 pub use worker::{Pass, SCRATCH_BYTES, Worker};
 pub use worker_pool::{Accepted, OpenListener, Service, WorkerPool};

@@ -4,7 +4,7 @@ use super::network::Network;
 use super::reset_budget::ResetBudget;
 use super::sleepers::{SleeperPlace, Sleepers};
 use super::stream_places::{ClientStreams, StreamPlaces};
-use super::wider_window::{WiderWindow, WindowRoom};
+use super::window_pool::{WindowGrant, WindowPool};
 use crate::clock::Clock;
 use std::any::Any;
 use std::cell::{Cell, RefCell, RefMut};
@@ -67,7 +67,7 @@ pub struct Worker {
     /// What clients of HTTP/2 have left of the streams that may be reset.
     resets: Rc<RefCell<ClientResets>>,
     /// Of wider windows of connections of HTTP/2.
-    window_room: WindowRoom,
+    window_pool: WindowPool,
 }
 
 impl Worker {
@@ -91,7 +91,7 @@ impl Worker {
             kept: RefCell::default(),
             stream_places: Rc::default(),
             resets: Rc::default(),
-            window_room: WindowRoom::default(),
+            window_pool: WindowPool::default(),
         })
     }
 
@@ -107,9 +107,9 @@ impl Worker {
         ResetBudget::new(client, &self.resets)
     }
 
-    /// A connection of HTTP/2 that has its window as wide as at first.
-    pub fn wider_window(&self) -> WiderWindow {
-        self.window_room.window()
+    /// For a connection of HTTP/2, whose window is as wide as at first.
+    pub fn window_grant(&self) -> WindowGrant {
+        self.window_pool.window()
     }
 
     /// How many requests of HTTP/2 this worker has at most, beside one of each connection: its

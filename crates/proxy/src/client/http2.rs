@@ -179,7 +179,7 @@ pub(crate) fn serve(accepted: AcceptedClient, worker: Rc<Worker>) -> impl Future
     };
     let (stream, unread) = (accepted.stream, accepted.unread);
     let resets = client.map(|client| worker.net().reset_budget(client));
-    let budgets = (resets, worker.net().wider_window());
+    let budgets = (resets, worker.net().window_grant());
     let own = OwnAuthority::of(&listener, || stream.tcp().local_addr().ok());
     let mut client = Http2Client {
         connection: Http2Connection::new((stream, unread), rules, budgets, worker.now()),

@@ -80,8 +80,8 @@ impl Service for Worker {
         self.top.borrow_mut().tick();
         self.forget_unused_modules();
         self.content_in_queues.forget_sent();
-        for response in self.unsettled.take() {
-            response.settle_later(self);
+        for response in self.deferred_stores.take() {
+            response.store_deferred(self);
         }
         self.write_behind.give_back();
         self.shared.tell_of_memory_file();

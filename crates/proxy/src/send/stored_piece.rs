@@ -46,8 +46,8 @@ pub(crate) struct StoredPiece {
     by_memory_file: bool,
     /// Some of it was.
     was_sent_by_memory_file: bool,
-    /// What is in a file on disk is read, and not sent from there.
-    is_read: bool,
+    /// What is in a file on disk is read from now on.
+    sendfile_failed: bool,
     /// What was found in a file on disk that can be sent, from `at` on.
     found: Option<FoundInFile>,
     /// What was read from disk, from `at` on.
@@ -83,7 +83,7 @@ impl StoredPiece {
             end,
             by_memory_file: false,
             was_sent_by_memory_file: false,
-            is_read: false,
+            sendfile_failed: false,
             found: None,
             read: None,
             reading: None,
@@ -166,7 +166,7 @@ impl StoredPiece {
     /// Whether the next bytes can be sent from a file on disk. What was found is remembered, so
     /// that what follows asks the kernel no second time.
     pub(crate) fn find_in_file(&mut self) -> bool {
-        if self.is_read {
+        if self.sendfile_failed {
             return false;
         }
         let found = self.found.as_ref();
@@ -233,7 +233,7 @@ impl StoredPiece {
             match sent {
                 // the rest is copied: if it cannot be read either, that says why
                 Err(error) if is_of_file(&error) => {
-                    (self.by_memory_file, self.is_read) = (false, true);
+                    (self.by_memory_file, self.sendfile_failed) = (false, true);
                 }
                 sent => break sent?,
             }

@@ -12,8 +12,8 @@ use crate::modules::request_modules::RequestModules;
 use crate::request::recent_heads::RecentHeads;
 use crate::settings::Settings;
 use crate::worker::content_in_queues::ContentInQueues;
+use crate::worker::deferred_stores::DeferredStores;
 use crate::worker::shared::Shared;
-use crate::worker::unsettled::Unsettled;
 use crate::worker::write_behind::WriteBehind;
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::{Rc, Weak};
@@ -49,7 +49,7 @@ pub(crate) struct Worker {
     /// Content in memory that sockets of its clients may have.
     pub(crate) content_in_queues: ContentInQueues,
     /// Responses that are stored once the disk has taken more of them.
-    pub(crate) unsettled: Unsettled,
+    pub(crate) deferred_stores: DeferredStores,
     /// Responses whose last content is still being written to disk.
     pub(crate) write_behind: WriteBehind,
     /// Seconds since it began.
@@ -108,7 +108,7 @@ impl Worker {
             recent_rules: RefCell::default(),
             recent_heads: RefCell::default(),
             content_in_queues: ContentInQueues::default(),
-            unsettled: Unsettled::default(),
+            deferred_stores: DeferredStores::default(),
             write_behind: WriteBehind::default(),
             ticks: Cell::new(0),
             peers: PeerListener::new(),

@@ -5,12 +5,12 @@ use super::head::{self, Http2Form, Malformed};
 use super::piece::Piece;
 use super::response::Http2Response;
 use super::shared::{
-    CONNECTION_WINDOW, ContentWindow, HeadPlace, Http2Flood, STREAM_WINDOW, Shared,
+    CONNECTION_WINDOW, HeadPlace, Http2Flood, ReceiveWindow, STREAM_WINDOW, Shared,
 };
 use super::transport::{READ_BYTES_MAX, Transport};
 use super::{FRAME_BYTES_MAX, SEND_BYTES_MAX};
 use crate::client::ClientSocket;
-use crate::workers::{ResetBudget, WiderWindow};
+use crate::workers::{ResetBudget, WindowGrant};
 use h2::server::{Builder, Connection, Handshake, SendResponse};
 use h2::{Reason, RecvStream};
 use http::{Request, Response, StatusCode};
@@ -206,12 +206,12 @@ impl Http2Connection {
     pub fn new(
         (socket, first): (ClientSocket, Vec<u8>),
         rules: Http2Rules,
-        (client, room): (Option<ResetBudget>, WiderWindow),
+        (client, room): (Option<ResetBudget>, WindowGrant),
         now: Now,
     ) -> Self {
         let budget = FrameBudget::of_clients(now.tick, rules.clients);
         let counts = (budget, client);
-        let window = ContentWindow::new(rules.connection_window(), rules.stream_windows(), room);
+        let window = ReceiveWindow::new(rules.connection_window(), rules.stream_windows(), room);
         let windows = (window, rules.window_closed);
         let shared = Shared::new(socket, windows, counts, now.tick);
         let shared = Rc::new(shared);
@@ -273,7 +273,7 @@ impl Http2Connection {
                         self.shared.set_failed();
                         connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
                     }
-                    if let Some(bytes) = self.shared.content_window.widened(cx) {
+                    if let Some(bytes) = self.shared.receive_window.widened(cx) {
                         connection.set_target_window_size(bytes);
                     }
                     match connection.poll_accept(cx) {

@@ -20,12 +20,12 @@ pub(crate) struct Http2Content {
     is_ended: bool,
     content_bytes: u64,
     /// Of a stream that the client has not ended with its head.
-    later: Option<Box<LaterContent>>,
+    streaming: Option<Box<StreamingContent>>,
 }
 
 /// What comes behind the head: whether content waits, and the trailer section as it may be and as
 /// it has come.
-struct LaterContent {
+struct StreamingContent {
     limits: HeadLimits,
     /// Fields that are no trailers.
     named: NamedFields,
@@ -39,10 +39,10 @@ struct LaterContent {
     may_wait: bool,
 }
 
-impl LaterContent {
+impl StreamingContent {
     fn set_waits(&mut self, may_wait: bool) {
         if std::mem::replace(&mut self.may_wait, may_wait) != may_wait {
-            let window = &self.shared.content_window;
+            let window = &self.shared.receive_window;
             match may_wait {
                 true => window.begin_wait(),
                 false => window.end_wait(),
@@ -51,7 +51,7 @@ impl LaterContent {
     }
 }
 
-impl Drop for LaterContent {
+impl Drop for StreamingContent {
     fn drop(&mut self) {
         self.set_waits(false);
     }
@@ -64,8 +64,8 @@ impl Http2Content {
         (limits, named): (HeadLimits, NamedFields),
         (shared, client): (Rc<Shared>, Option<ResetBudget>),
     ) -> Self {
-        let later = (!stream.is_end_stream()).then(|| {
-            Box::new(LaterContent {
+        let streaming = (!stream.is_end_stream()).then(|| {
+            Box::new(StreamingContent {
                 limits,
                 named,
                 lines: Vec::new(),
@@ -81,7 +81,7 @@ impl Http2Content {
             is_begun: false,
             is_ended: matches!(length, BodyLength::None | BodyLength::Exact(0)),
             content_bytes: 0,
-            later,
+            streaming,
         };
         content.note_waits(false);
         content
@@ -90,8 +90,8 @@ impl Http2Content {
     /// Notes whether content waits. Where nothing `is_awaited`, there may be some that has come.
     fn note_waits(&mut self, is_awaited: bool) {
         let may_come = !is_awaited && !self.is_ended;
-        if let Some(later) = &mut self.later {
-            later.set_waits(may_come || later.unused_bytes > 0);
+        if let Some(streaming) = &mut self.streaming {
+            streaming.set_waits(may_come || streaming.unused_bytes > 0);
         }
     }
 
@@ -128,8 +128,8 @@ impl Http2Content {
         match ready!(received) {
             Some(Ok(data)) => {
                 self.content_bytes += data.len() as u64;
-                if let Some(later) = &mut self.later {
-                    later.unused_bytes += data.len();
+                if let Some(streaming) = &mut self.streaming {
+                    streaming.unused_bytes += data.len();
                 }
                 into.extend_from_slice(&data);
                 self.is_ended = self.stream.is_end_stream();
@@ -153,17 +153,17 @@ impl Http2Content {
         };
         // a tunnel has no frame like that (RFC 9113 §8.5)
         let may_come = !matches!(self.length, BodyLength::UntilClose);
-        if let Some((fields, later)) = fields.zip(self.later.as_mut()) {
-            let lines = head::trailers(&fields, later.limits, &later.named);
+        if let Some((fields, streaming)) = fields.zip(self.streaming.as_mut()) {
+            let lines = head::trailers(&fields, streaming.limits, &streaming.named);
             let Some(lines) = lines.filter(|_| may_come) else {
                 // the content is not whole, as its end is malformed (RFC 9113 §8.1.1)
-                later.shared.note_malformed();
-                if let Some(client) = &later.client {
-                    later.shared.note_reset_for(client);
+                streaming.shared.note_malformed();
+                if let Some(client) = &streaming.client {
+                    streaming.shared.note_reset_for(client);
                 }
                 return Poll::Ready(Err(ContentError::Disconnected));
             };
-            later.lines = lines;
+            streaming.lines = lines;
         }
         self.is_ended = true;
         self.note_waits(false);
@@ -174,8 +174,8 @@ impl Http2Content {
     pub(crate) fn consumed(&mut self, bytes: usize) {
         // fails if the stream has ended: then nothing is held back
         let _ = self.stream.flow_control().release_capacity(bytes);
-        if let Some(later) = &mut self.later {
-            later.unused_bytes = later.unused_bytes.saturating_sub(bytes);
+        if let Some(streaming) = &mut self.streaming {
+            streaming.unused_bytes = streaming.unused_bytes.saturating_sub(bytes);
         }
         if self.is_ended {
             self.note_waits(false);
@@ -183,7 +183,7 @@ impl Http2Content {
     }
 
     pub(crate) fn trailers(&self) -> &[u8] {
-        self.later.as_ref().map_or(&[], |it| &it.lines)
+        self.streaming.as_ref().map_or(&[], |it| &it.lines)
     }
 
     pub(crate) fn is_begun(&self) -> bool {

@@ -7,6 +7,7 @@
 //! Transport         the socket as `h2` sees it; shows the FrameReader what passes
 //! SendBuffer        frames that are gathered, and written when there are no more
 //! Shared            what the streams of a connection share: the socket, the bounds, the counts
+//! ReceiveWindow     for content that clients send; wider by that of streams whose content waits
 //! Http2Content, Http2Response   the halves of a ClientStream
 //! Http2Answer       a whole response that was made at once
 //! RecentResponses   heads of these as `h2` has them, by their text

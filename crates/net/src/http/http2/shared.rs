@@ -1,8 +1,8 @@
 //! What the streams of a connection share.
 
-mod content_window;
+mod receive_window;
 
-pub(super) use content_window::{CONNECTION_WINDOW, ContentWindow, STREAM_WINDOW};
+pub(super) use receive_window::{CONNECTION_WINDOW, ReceiveWindow, STREAM_WINDOW};
 
 use super::frame_reader::{FrameHead, FrameReader};
 use super::piece::SendQueue;
@@ -31,7 +31,7 @@ pub(super) struct Shared {
     pub(super) socket: ClientSocket,
     pub(super) send_buffer: RefCell<SendBuffer>,
     pub(super) queue: Rc<SendQueue>,
-    pub(super) content_window: ContentWindow,
+    pub(super) receive_window: ReceiveWindow,
     /// How long a stream may be stopped by its window.
     pub(super) window_closed: Duration,
     frames: RefCell<Frames>,
@@ -120,7 +120,7 @@ impl FrameCounts {
 impl Shared {
     pub(super) fn new(
         socket: ClientSocket,
-        (content_window, window_closed): (ContentWindow, Duration),
+        (receive_window, window_closed): (ReceiveWindow, Duration),
         (budget, client): (FrameBudget, Option<ResetBudget>),
         now: Tick,
     ) -> Self {
@@ -128,7 +128,7 @@ impl Shared {
             send_buffer: RefCell::new(SendBuffer::new(&socket)),
             socket,
             queue: Rc::default(),
-            content_window,
+            receive_window,
             window_closed,
             frames: RefCell::new(Frames {
                 received: FrameReader::of_client(),

@@ -79,14 +79,15 @@ impl InFlightResponse {
         if now.ms_since(since) >= DISK_WAIT_MAX_MS {
             return false;
         }
-        let me = self.me.upgrade();
-        let waits = me.is_some();
-        worker.unsettled.extend(me);
-        waits
+        let Some(me) = self.me.upgrade() else {
+            return false;
+        };
+        worker.deferred_stores.push(me);
+        true
     }
 
     /// The same as [`Self::settle`], for one that has waited for the disk.
-    pub(crate) fn settle_later(&self, worker: &Worker) {
+    pub(crate) fn store_deferred(&self, worker: &Worker) {
         self.settle(&mut self.lock(), worker);
     }
 

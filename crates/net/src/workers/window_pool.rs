@@ -16,12 +16,12 @@ const STEPS_MAX: usize = 64;
 
 /// The steps that a worker's connections have taken.
 #[derive(Default)]
-pub(super) struct WindowRoom(Rc<Cell<usize>>);
+pub(super) struct WindowPool(Rc<Cell<usize>>);
 
-impl WindowRoom {
+impl WindowPool {
     /// For a connection, which has taken none.
-    pub(super) fn window(&self) -> WiderWindow {
-        WiderWindow {
+    pub(super) fn window(&self) -> WindowGrant {
+        WindowGrant {
             taken: Rc::clone(&self.0),
             own: Cell::new(0),
         }
@@ -31,12 +31,12 @@ impl WindowRoom {
 /// What a connection has taken of the room. It is given back when this is dropped: what a client
 /// may send already cannot be taken back before (RFC 9113 §6.9.2).
 #[derive(Default)]
-pub struct WiderWindow {
+pub struct WindowGrant {
     taken: Rc<Cell<usize>>,
     own: Cell<usize>,
 }
 
-impl WiderWindow {
+impl WindowGrant {
     /// Takes one more step of [`STEP_BYTES`]; whether there was room, of which a connection has as
     /// much as it leaves for others.
     pub(crate) fn widen(&self) -> bool {
@@ -50,7 +50,7 @@ impl WiderWindow {
     }
 }
 
-impl Drop for WiderWindow {
+impl Drop for WindowGrant {
     fn drop(&mut self) {
         self.taken.set(self.taken.get() - self.own.get());
     }
@@ -60,13 +60,13 @@ impl Drop for WiderWindow {
 mod tests {
     use super::*;
 
-    fn fill(window: &WiderWindow) -> usize {
+    fn fill(window: &WindowGrant) -> usize {
         (0..=STEPS_MAX).take_while(|_| window.widen()).count()
     }
 
     #[test]
     fn connection_has_as_much_room_as_it_leaves_for_others() {
-        let room = WindowRoom::default();
+        let room = WindowPool::default();
         let (first, second) = (room.window(), room.window());
         assert_eq!(fill(&first), STEPS_MAX / 2);
         assert_eq!(fill(&second), STEPS_MAX / 4);
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn all_connections_have_what_the_worker_has() {
-        let room = WindowRoom::default();
+        let room = WindowPool::default();
         let windows: Vec<_> = (0..200).map(|_| room.window()).collect();
         let taken: usize = windows.iter().map(fill).sum();
         assert_eq!(taken, STEPS_MAX);

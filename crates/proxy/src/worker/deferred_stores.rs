@@ -9,18 +9,18 @@ use std::sync::Arc;
 
 /// Those of a worker.
 #[derive(Debug, Default)]
-pub(crate) struct Unsettled(RefCell<Vec<Arc<InFlightResponse>>>);
+pub(crate) struct DeferredStores(RefCell<Vec<Arc<InFlightResponse>>>);
 
-impl Unsettled {
+impl DeferredStores {
     /// `response` waits for the disk.
-    pub(crate) fn extend(&self, response: Option<Arc<InFlightResponse>>) {
+    pub(crate) fn push(&self, response: Arc<InFlightResponse>) {
         let mut all = self.0.borrow_mut();
-        let is_new = |new: &Arc<_>| !all.iter().any(|known| Arc::ptr_eq(known, new));
-        let new = response.filter(is_new);
-        all.extend(new);
+        if !all.iter().any(|known| Arc::ptr_eq(known, &response)) {
+            all.push(response);
+        }
     }
 
-    /// All of them, to be settled: those that wait on come back.
+    /// All of them, to be stored: those that wait on come back.
     pub(crate) fn take(&self) -> Vec<Arc<InFlightResponse>> {
         self.0.take()
     }

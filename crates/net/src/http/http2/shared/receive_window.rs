@@ -4,7 +4,7 @@
 //! take fills both. So that of the connection becomes wider by as much as streams may hold whose
 //! content waits: those that move always have the rest.
 
-use crate::workers::{STEP_BYTES, WiderWindow};
+use crate::workers::{STEP_BYTES, WindowGrant};
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Waker};
 
@@ -18,21 +18,21 @@ pub(in crate::http::http2) const CONNECTION_WINDOW: u32 = 256 * 1024;
 const MOVING_STREAMS: u32 = 2;
 
 /// The window of one connection.
-pub(in crate::http::http2) struct ContentWindow {
+pub(in crate::http::http2) struct ReceiveWindow {
     /// Streams whose content waits, or may.
     waiting: Cell<u32>,
     /// Its width, bytes.
     bytes: Cell<u32>,
     /// That of all streams, bytes.
     most: u32,
-    room: WiderWindow,
+    room: WindowGrant,
     /// Polls the connection.
     waker: RefCell<Option<Waker>>,
 }
 
-impl ContentWindow {
+impl ReceiveWindow {
     /// A window that is `bytes` wide, at most `most`, and wider as there is `room`.
-    pub(in crate::http::http2) fn new(bytes: u32, most: u32, room: WiderWindow) -> Self {
+    pub(in crate::http::http2) fn new(bytes: u32, most: u32, room: WindowGrant) -> Self {
         Self {
             waiting: Cell::new(0),
             bytes: Cell::new(bytes),
