@@ -94,7 +94,7 @@ fn response_that_is_whole_waits_no_longer_for_the_disk_than_the_limit_says() {
     setup.hold_writes(true);
     setup.fetch_whole(&what);
     let refused = Metric::DiskRefused(DiskRefusal::Busy);
-    setup.proxy().clock.advance_ms(29_000);
+    setup.proxy().clock.advance_ms(9_000);
     assert_eq!(setup.proxy().count(refused), 0);
     setup.proxy().clock.advance_ms(1_000);
     setup.proxy().wait_for_at_least(refused, 1);

@@ -12,7 +12,7 @@ use weir_store::Reservation;
 
 /// A response that is over waits no longer for the disk to take what its queue has no room for.
 /// Then the disk refuses it, and memory has it if the eviction algorithm takes it in.
-const DISK_WAIT_MAX_MS: u64 = 30_000;
+const DISK_WAIT_MAX_MS: u64 = 10_000;
 
 impl InFlightResponse {
     /// Stores what was received, once nothing more will be and no waiting request may need more.
