@@ -17,7 +17,7 @@ use crate::cluster::Maker;
 use crate::exchange::run;
 use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
-use crate::log::served;
+use crate::log::served::{self, Interruption};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use crate::worker::in_box;
@@ -285,11 +285,11 @@ impl ClientConnection {
                     Poll::Pending => return self.poll_silent(cx),
                     Poll::Ready(Err(_)) => {
                         self.worker.counters().inc(Metric::ClientAborts);
-                        self.report_unsent(true);
+                        self.report_unsent(Some(Interruption::ClientLeft));
                         return Poll::Ready(Turn::Close);
                     }
                     Poll::Ready(Ok(_)) => {
-                        self.report_unsent(false);
+                        self.report_unsent(None);
                         self.rest(Instant::now());
                     }
                 }
@@ -416,7 +416,7 @@ impl ClientConnection {
             self.facts(),
             &settings,
             (input, &out),
-            written,
+            written.ok_or(Interruption::ClientLeft),
             now.into_std(),
             &mut served,
         );
@@ -492,9 +492,9 @@ impl ClientConnection {
 
     /// Reports that the kernel has accepted all of `outgoing`, or that the client has disconnected
     /// (`left`).
-    fn report_unsent(&mut self, left: bool) {
+    fn report_unsent(&mut self, interruption: Option<Interruption>) {
         if let Some(unsent) = self.active.as_mut().and_then(|it| it.unsent.take()) {
-            unsent.report(&self.worker.log_sinks(), self.facts(), left);
+            unsent.report(&self.worker.log_sinks(), self.facts(), interruption);
         }
     }
 
@@ -532,7 +532,7 @@ impl ClientConnection {
     fn poll_silent(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
         ready!(self.deadline.poll_passed(cx));
         self.worker.counters().inc(Metric::ClientAborts);
-        self.report_unsent(true);
+        self.report_unsent(Some(Interruption::ClientLeft));
         if let Some(active) = &mut self.active {
             active.outgoing = Outgoing::default();
         }
@@ -582,7 +582,7 @@ impl ClientConnection {
             self.facts(),
             &settings,
             (&[], &out),
-            written,
+            written.ok_or(Interruption::ClientLeft),
             std::time::Instant::now(),
             &mut served,
         );
@@ -625,8 +625,7 @@ impl ClientConnection {
 
 impl Drop for ClientConnection {
     fn drop(&mut self) {
-        // cut by the end of a drain
-        self.report_unsent(true);
+        self.report_unsent(Some(Interruption::Drained));
         let in_queues = &self.worker.content_in_queues;
         let limits = &self.worker.settings().config.limits;
         let silence = limits.client_silence.as_duration();

@@ -303,7 +303,7 @@ impl Http2Client {
                 let mut sending = Sending::new(answered, stream);
                 match sending.poll_sent(cx) {
                     Poll::Ready(sent) => {
-                        self.answered = Some(shared.report(sending, sent.is_ok()));
+                        self.answered = Some(shared.report(sending, sent));
                     }
                     Poll::Pending => {
                         self.spawn(place, shared.send_rest(Box::new(sending)));

@@ -18,6 +18,7 @@ use crate::exchange::state::{MemberMessage, Plan, RequestState};
 use crate::exchange::stored::{Ready, needs_read, ready, send_stored};
 use crate::log::record::End;
 use crate::log::report::{self, FinishedRequest};
+use crate::log::served::Interruption;
 use crate::worker::core::Worker;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,8 +29,18 @@ use weir_semantics::Form;
 use weir_store::{ExpectedResponse, StoredResponse};
 
 /// Carries out an exchange; `true` if the client's connection may be used further.
-pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<RequestState>) -> bool {
+pub(crate) async fn run(stream: &mut ClientStream<'_>, exchange: Box<RequestState>) -> bool {
     let worker = std::rc::Rc::clone(&exchange.worker);
+    let mut under_way = UnderWay {
+        stream,
+        exchange,
+        is_reported: false,
+    };
+    let UnderWay {
+        stream,
+        exchange,
+        is_reported,
+    } = &mut under_way;
     let _in_flight = InFlight::begin(&worker);
     let cluster = exchange.settings.cluster();
     // only a node of a cluster asks others, and the look that precedes it is a call to the kernel
@@ -42,8 +53,8 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
         }
         match plan {
             // boxed, as few requests need them: a future is as large as its largest part
-            Plan::Judge => plan = Box::pin(fast::judge(stream, &mut exchange)).await,
-            Plan::DiskLookup(missing) => match look_up(stream, &mut exchange, missing).await {
+            Plan::Judge => plan = Box::pin(fast::judge(stream, exchange)).await,
+            Plan::DiskLookup(missing) => match look_up(stream, exchange, missing).await {
                 // another node was asked, if one was to be
                 Some(found) => (plan, may_ask) = (found, false),
                 None => break,
@@ -53,45 +64,43 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
                 serving,
                 refresh,
             } => {
-                let asks = may_ask && refresh.is_none() && needs_read(&exchange, &response);
-                if asks && asked_instead(stream, &mut exchange, InMemory::Head).await {
+                let asks = may_ask && refresh.is_none() && needs_read(exchange, &response);
+                if asks && asked_instead(stream, exchange, InMemory::Head).await {
                     break;
                 }
                 let how = (serving, refresh);
-                let served = match ready(stream, &exchange, &response).await {
-                    Ok(ready) => Box::pin(serve(stream, &mut exchange, &mut response, how, ready)),
+                let served = match ready(stream, exchange, &response).await {
+                    Ok(ready) => Box::pin(serve(stream, exchange, &mut response, how, ready)),
                     Err(_) => {
-                        plan = disk_lookup::unreadable(&mut exchange, &response);
+                        plan = disk_lookup::unreadable(exchange, &response);
                         continue;
                     }
                 };
                 break served.await;
             }
             Plan::Forward { forwarding, stored } => {
-                break forward::run(stream, &mut exchange, forwarding, stored).await;
+                break forward::run(stream, exchange, forwarding, stored).await;
             }
-            Plan::Connect => break Box::pin(connect::run(stream, &mut exchange)).await,
-            Plan::Answer(_) if PeerSource::may_have(&exchange) => {
+            Plan::Connect => break Box::pin(connect::run(stream, exchange)).await,
+            Plan::Answer(_) if PeerSource::may_have(exchange) => {
                 let forwarding = exchange.tx.ask_another_cache(worker.now());
                 let stored = None;
                 plan = Plan::Forward { forwarding, stored };
             }
-            Plan::Answer(answer) => break Box::pin(respond(stream, &mut exchange, *answer)).await,
+            Plan::Answer(answer) => break Box::pin(respond(stream, exchange, *answer)).await,
             Plan::Member(message) => {
-                break Box::pin(member_message(stream, &mut exchange, message)).await;
+                break Box::pin(member_message(stream, exchange, message)).await;
             }
             Plan::Module(response) => {
-                break Box::pin(respond::local(stream, &mut exchange, *response)).await;
+                break Box::pin(respond::local(stream, exchange, *response)).await;
             }
         }
     }
-    send_content_answers(stream, &mut exchange).await;
+    send_content_answers(stream, exchange).await;
     if !stream.response.is_complete() {
         stream.response.abort();
     }
-    let sent_bytes = stream.response.sent_bytes();
-    exchange.log.sent(sent_bytes);
-    worker.counters().add(Metric::BytesToClients, sent_bytes);
+    exchange.log.sent(stream.response.sent_bytes());
     if exchange.log.is_whole() {
         exchange.log.reach(Phase::ResponseContent);
         if exchange.is_hooked() {
@@ -100,14 +109,35 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, mut exchange: Box<Request
     }
     let alive = stream.is_persistent() && !exchange.is_last();
     if exchange.modules.is_some() {
-        Box::pin(module_calls::done(&mut exchange)).await;
+        Box::pin(module_calls::done(exchange)).await;
     }
     exchange.log.reach(Phase::Done);
-    report(&exchange, alive);
+    *is_reported = true;
+    report(stream, exchange, alive);
     if exchange.is_hooked() {
         exchange.run_hooks().await;
     }
     alive
+}
+
+/// What is reported at its end, whatever ends it.
+struct UnderWay<'s, 'c> {
+    stream: &'s mut ClientStream<'c>,
+    exchange: Box<RequestState>,
+    is_reported: bool,
+}
+
+impl Drop for UnderWay<'_, '_> {
+    /// The end of a drain cuts it.
+    fn drop(&mut self) {
+        if self.is_reported || std::thread::panicking() {
+            return;
+        }
+        let exchange = &mut self.exchange;
+        Interruption::Drained.enter(&mut exchange.log);
+        exchange.log.sent(self.stream.response.sent_bytes());
+        report(self.stream, exchange, false);
+    }
 }
 
 /// How a request is answered of which memory has no response, and the disk may have one; `None`: it
@@ -174,7 +204,7 @@ async fn send_content_answers(stream: &mut ClientStream<'_>, exchange: &mut Requ
     }
 }
 
-fn report(exchange: &RequestState, alive: bool) {
+fn report(stream: &ClientStream<'_>, exchange: &RequestState, alive: bool) {
     let RequestState {
         worker,
         client,
@@ -187,6 +217,8 @@ fn report(exchange: &RequestState, alive: bool) {
     let facts = client.facts();
     let verdict = tx.verdict();
     let total_us = log.elapsed_us();
+    let sent_bytes = stream.response.sent_bytes();
+    worker.counters().add(Metric::BytesToClients, sent_bytes);
     report::count(worker.counters(), &facts, verdict, log);
     report::count_phases(worker.counters(), log.reached());
     exchange.count_heavy_hitters();

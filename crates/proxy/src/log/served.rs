@@ -11,8 +11,28 @@ use crate::settings::Settings;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
+use weir_net::tunnel::TunnelEnd;
 use weir_policy::Verdict;
 use weir_wire::{LineBuffer, Progress, parse_request};
+
+/// Why a response was not sent as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interruption {
+    /// Its client has disconnected, or takes no bytes.
+    ClientLeft,
+    /// The end of a drain.
+    Drained,
+}
+
+impl Interruption {
+    /// Enters it into `log`.
+    pub(crate) fn enter(self, log: &mut RequestLog) {
+        match self {
+            Self::ClientLeft => log.broke_off(End::ClientLeft, "client-left"),
+            Self::Drained => log.broke_off(End::Ours, TunnelEnd::Drained.word()),
+        }
+    }
+}
 
 /// A request that was answered at once.
 #[derive(Clone, Debug)]
@@ -104,17 +124,17 @@ pub(crate) struct UnsentResponses {
 }
 
 impl UnsentResponses {
-    /// Reports them: the kernel has accepted everything, or the client has disconnected.
+    /// Reports them: the kernel has accepted everything, or there was an interruption.
     pub(crate) fn report(
         mut self,
         sinks: &LogSinks<'_>,
         client: ClientFacts<'_>,
-        client_left: bool,
+        interruption: Option<Interruption>,
     ) {
         let now = Instant::now();
         for served in &mut self.served {
-            if client_left {
-                served.log.broke_off(End::ClientLeft, "client-left");
+            if let Some(interruption) = interruption {
+                interruption.enter(&mut served.log);
             }
             let heads = (&self.heads[..], &self.heads[..]);
             served.report(sinks, client, &self.settings, heads, now);
@@ -123,13 +143,13 @@ impl UnsentResponses {
 }
 
 /// Reports the requests whose responses are in the first `written` bytes of `sent`, which the
-/// kernel has accepted at `now`; returns the rest. Without `written`, the client has disconnected.
+/// kernel has accepted at `now`; returns the rest. After an interruption there is none.
 pub(crate) fn report(
     sinks: &LogSinks<'_>,
     client: ClientFacts<'_>,
     settings: &Arc<Settings>,
     (received, sent): (&[u8], &[u8]),
-    written: Option<usize>,
+    written: Result<usize, Interruption>,
     now: Instant,
     served: &mut Vec<ServedRequest>,
 ) -> Option<Box<UnsentResponses>> {
@@ -137,12 +157,12 @@ pub(crate) fn report(
         return None;
     }
     let complete = match written {
-        Some(written) => served.partition_point(|one| one.end <= written),
-        None => served.len(),
+        Ok(written) => served.partition_point(|one| one.end <= written),
+        Err(_) => served.len(),
     };
     for one in &mut served[..complete] {
-        if written.is_none() {
-            one.log.broke_off(End::ClientLeft, "client-left");
+        if let Err(interruption) = written {
+            interruption.enter(&mut one.log);
         }
         one.report(sinks, client, settings, (received, sent), now);
     }

@@ -79,6 +79,44 @@ fn drain_limit_ends_a_transfer_whose_client_stops_reading() {
     );
 }
 
+/// By HTTP/1.1 and by HTTP/2, from the next hop and from the store.
+#[test]
+fn request_that_the_drain_limit_cuts_has_a_line_in_the_log() {
+    let nginx = Nginx::start("location /stored/ { add_header Cache-Control max-age=60; }");
+    nginx.file("large", &content(9, LARGE));
+    std::fs::create_dir(nginx.path("stored")).expect("a folder");
+    nginx.file("stored/large", &content(9, LARGE));
+    let config = Config::gateway(&[&nginx.origin()])
+        .of_listener("http2 = true")
+        .set("log.access", "\"access.log\"")
+        .set("log.format", "\"json\"")
+        .set("limits.drain", "\"300ms\"");
+    let mut weir = Weir::serve(&config);
+    let stored = weir.url("/stored/large");
+    weir.get(&stored).expect(200);
+    let slow = |version: &str, url: &str| {
+        Curl::direct()
+            .args([version, "--limit-rate", "1k"])
+            .start(url)
+    };
+    let versions = ["--http1.1", "--http2-prior-knowledge"];
+    let clients: Vec<_> = versions
+        .iter()
+        .flat_map(|version| [slow(version, &weir.url("/large")), slow(version, &stored)])
+        .collect();
+    weir.until("under way", |metrics| {
+        metrics.count("weir_requests_in_flight") == clients.len() as u64
+    });
+    assert_eq!(weir.stop().code(), Some(0), "{}", weir.said());
+    let log = std::fs::read_to_string(weir.file("access.log")).expect("a log");
+    let cut: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("\"error\":\"drained\""))
+        .collect();
+    assert_eq!(cut.len(), clients.len(), "{log}");
+    drop(clients);
+}
+
 #[test]
 fn drain_limit_closes_an_open_tunnel() {
     let nginx = Nginx::start("");

@@ -5,14 +5,13 @@ use crate::client::own_target::OwnAuthority;
 use crate::exchange::run::{self, InFlight};
 use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ForPeers, ListenerFacts};
-use crate::log::served::{self, ServedRequest};
+use crate::log::served::{self, Interruption, ServedRequest};
 use crate::request::who_asked::counted_client;
 use crate::send::heads::INLINE_BYTES_MAX;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
-use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -141,8 +140,9 @@ impl Sending {
 
     /// Sends what can be sent; ready when that is all, or with an error once the client has no part
     /// in it any more.
-    pub(super) fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.answer.poll_sent(cx, self.content.as_deref())
+    pub(super) fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Interruption>> {
+        let sent = self.answer.poll_sent(cx, self.content.as_deref());
+        sent.map_err(|_| Interruption::ClientLeft)
     }
 }
 
@@ -215,7 +215,7 @@ impl StreamClient {
                     let mut sending = Box::new(Sending::new(answered, stream));
                     let polled = poll_fn(|cx| Poll::Ready(sending.poll_sent(cx))).await;
                     match polled {
-                        Poll::Ready(sent) => self.report(*sending, sent.is_ok()),
+                        Poll::Ready(sent) => self.report(*sending, sent),
                         Poll::Pending => return self.send_rest(sending).await,
                     };
                     return;
@@ -295,34 +295,17 @@ impl StreamClient {
     pub(super) fn send_rest(self: Rc<Self>, mut sending: Box<Sending>) -> impl Future<Output = ()> {
         sending.shrink();
         let copied = CopiedBytes::begin(&self, sending.answer.text().len());
-        self.send(sending, copied)
-    }
-
-    async fn send(self: Rc<Self>, mut sending: Box<Sending>, _copied: CopiedBytes) {
-        let silence = sending.request.settings.config.limits.client_silence;
-        let silence = silence.as_duration();
-        let mut deadline = Deadline::new(silence);
-        let _in_flight = InFlight::begin(&self.worker);
-        let mut sent_bytes = sending.answer.sent_bytes();
-        let sent = poll_fn(|cx| {
-            let polled = sending.poll_sent(cx);
-            if polled.is_pending() {
-                // one that waits for more urgent ones does not wait for the client
-                if sending.answer.sent_bytes() != sent_bytes || sending.answer.is_behind_others() {
-                    sent_bytes = sending.answer.sent_bytes();
-                    deadline.set(silence);
-                }
-                return deadline.poll_passed(cx).map(|()| false);
-            }
-            polled.map(|sent| sent.is_ok())
-        });
-        let is_whole = sent.await;
-        self.report(*sending, is_whole);
+        let unreported = Unreported {
+            client: self,
+            sending: Some(sending),
+        };
+        unreported.send(copied)
     }
 
     /// Counts and logs a response that was made at once, and was sent as a whole or not; when that
     /// was.
-    pub(super) fn report(&self, sending: Sending, is_whole: bool) -> Instant {
+    pub(super) fn report(&self, sending: Sending, sent: Result<(), Interruption>) -> Instant {
+        let is_whole = sent.is_ok();
         let Sending {
             request,
             mut answer,
@@ -353,7 +336,7 @@ impl StreamClient {
         }
         let counters = worker.counters();
         counters.add(Metric::BytesToClients, answer.sent_bytes());
-        if !is_whole {
+        if sent == Err(Interruption::ClientLeft) {
             counters.inc(Metric::ClientAborts);
         }
         let now = Instant::now();
@@ -362,11 +345,62 @@ impl StreamClient {
             self.facts(request.sequence),
             settings,
             (&request.head, text),
-            is_whole.then_some(text_bytes),
+            sent.map(|()| text_bytes),
             now.into_std(),
             &mut served,
         );
         now
+    }
+}
+
+/// A response that was made at once and is not sent yet. Where the end of a drain cuts it, it is
+/// reported, too.
+struct Unreported {
+    client: Rc<StreamClient>,
+    sending: Option<Box<Sending>>,
+}
+
+impl Unreported {
+    async fn send(mut self, _copied: CopiedBytes) {
+        let Some(sending) = &mut self.sending else {
+            return;
+        };
+        let silence = sending.request.settings.config.limits.client_silence;
+        let silence = silence.as_duration();
+        let mut deadline = Deadline::new(silence);
+        let worker = Rc::clone(&self.client.worker);
+        let _in_flight = InFlight::begin(&worker);
+        let mut sent_bytes = sending.answer.sent_bytes();
+        let sent = poll_fn(|cx| {
+            let polled = sending.poll_sent(cx);
+            if polled.is_pending() {
+                // one that waits for more urgent ones does not wait for the client
+                if sending.answer.sent_bytes() != sent_bytes || sending.answer.is_behind_others() {
+                    sent_bytes = sending.answer.sent_bytes();
+                    deadline.set(silence);
+                }
+                return deadline
+                    .poll_passed(cx)
+                    .map(|()| Err(Interruption::ClientLeft));
+            }
+            polled
+        });
+        let sent = sent.await;
+        self.report(sent);
+    }
+
+    fn report(&mut self, sent: Result<(), Interruption>) {
+        if let Some(sending) = self.sending.take() {
+            self.client.report(*sending, sent);
+        }
+    }
+}
+
+impl Drop for Unreported {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.report(Err(Interruption::Drained));
+        }
     }
 }
 
