@@ -152,7 +152,7 @@ fn store_on_a_read_only_file_system_is_refused_with_path_and_cause() {
     mount.forbid_writing();
     let said = refusal(&parts.config());
     let path = parts.path().display().to_string();
-    for part in [path.as_str(), "Read-only file system"] {
+    for part in [path.as_str(), "Read-only file system", "mount the file"] {
         assert!(said.contains(part), "`{part}` is not in: {said}");
     }
     drop(mount);

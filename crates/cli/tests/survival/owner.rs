@@ -3,6 +3,7 @@
 use super::Parts;
 use crate::support::Config;
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use weir_disk::format::Seal;
 
@@ -47,6 +48,21 @@ fn second_process_on_a_store_is_refused() {
     parts.get(&weir, "/a?size=100");
     drop(weir);
     parts.serve();
+}
+
+#[test]
+fn directory_that_is_named_again_by_a_symbolic_link_is_refused_as_named_twice() {
+    let parts = Parts::new();
+    let link = parts.path().with_extension("again");
+    std::os::unix::fs::symlink(parts.path(), &link).expect("a link");
+    let path_of = |path: &Path| format!("{{ path = \"{}\", size = \"64MiB\" }}", path.display());
+    let directories = format!("[{}, {}]", path_of(parts.path()), path_of(&link));
+    let config = parts.config().set("disk.directories", &directories);
+    let said = refusal(&config);
+    std::fs::remove_file(&link).expect("a link");
+    for part in [&*link.display().to_string(), "it is named twice"] {
+        assert!(said.contains(part), "`{part}` is not in: {said}");
+    }
 }
 
 #[test]

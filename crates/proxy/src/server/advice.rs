@@ -42,7 +42,10 @@ pub(crate) fn of_place(path: &Path, setting: &str, error: &io::Error) -> Option<
         io::ErrorKind::IsADirectory => Some(format!(
             "a directory is where a file belongs: name a file in it with {setting}"
         )),
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some(format!(
+        io::ErrorKind::ReadOnlyFilesystem => Some(format!(
+            "mount the file system of `{parent}` to be written, or name another place with {setting}"
+        )),
+        io::ErrorKind::PermissionDenied => Some(format!(
             "run this as the user that is to run the proxy, who must be allowed to write in `{parent}`; or name another place with {setting}"
         )),
         io::ErrorKind::StorageFull => Some(format!("make room on the file system of `{parent}`")),

@@ -145,6 +145,10 @@ pub(crate) const DIRECTORY_SETTING: &str = "`--disk-dir` or `disk.directories`";
 /// What the system said, and what to do.
 fn start_error(error: OpenError) -> StartError {
     let hint = match &error {
+        // the process is known by its file in the directory
+        OpenError::InUse { pid, .. } if *pid == Some(std::process::id()) => {
+            "it is named twice, as by a symbolic link or a mount point: leave one of them in `disk.directories`".into()
+        }
         OpenError::InUse { .. } => {
             "two cannot share it: stop the other, or give this one another place (`--disk-dir`, `--disk off`)".into()
         }

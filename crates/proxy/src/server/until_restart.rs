@@ -50,7 +50,8 @@ pub(crate) fn changed_keys(before: &Config, after: &Config) -> String {
     });
     let changes: BTreeSet<Change<'_>> = changes.collect();
     if changes.is_empty() {
-        return "no setting has changed; the files that it names were read again\n".to_owned();
+        return "no setting in force has changed; the files that it names were read again\n"
+            .to_owned();
     }
     let mut lines: Vec<String> = Vec::new();
     let mut left = changes.iter().peekable();
@@ -263,7 +264,7 @@ mod tests {
         let before = config(1, 256);
         let unchanged = changed_keys(&before, &before);
         assert!(
-            unchanged.starts_with("no setting has changed"),
+            unchanged.starts_with("no setting in force has changed"),
             "{unchanged}"
         );
         let after = config(1, 512);

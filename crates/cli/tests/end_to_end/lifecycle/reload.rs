@@ -111,7 +111,7 @@ fn reload_by_the_admin_interface_has_a_line_in_the_log_that_names_what_changes()
     let config = Config::forward();
     let mut weir = Weir::serve(&config);
     weir.rewrite(&config.set("limits.drain", "\"9s\"").text());
-    for said in ["changed: `limits.drain`", "no setting has changed"] {
+    for said in ["changed: `limits.drain`", "no setting in force has changed"] {
         let answer = weir.ask("POST", "/reload").expect(200).text();
         assert!(answer.starts_with("config reloaded\n"), "{answer}");
         assert!(answer.contains(said), "{answer}");
