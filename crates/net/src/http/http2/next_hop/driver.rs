@@ -76,18 +76,19 @@ impl Driver {
             if shared.take_heard() {
                 table.heard(&connection, now);
             }
+            // its end may have come with it: the next connection begins with it all the same
+            let streams_max = connection.streams_max();
+            if streams_max != self.streams_max && self.closing.is_none() && !connection.is_closing()
+            {
+                self.streams_max = streams_max;
+                table.set_peer_max(&connection, streams_max);
+            }
             if let Poll::Ready(result) = polled {
                 return Poll::Ready(self.ended(result));
             }
             if shared.has_goaway() && self.closing.is_none() {
                 self.close(NextHopHttp2End::GoAway);
                 continue;
-            }
-            let streams_max = connection.streams_max();
-            if streams_max != self.streams_max && self.closing.is_none() && !connection.is_closing()
-            {
-                self.streams_max = streams_max;
-                table.set_peer_max(&connection, streams_max);
             }
             let idle_timeout = self.poll_idle_timeout(cx);
             if self.closing.is_some() {
