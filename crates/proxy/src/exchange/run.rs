@@ -31,71 +31,82 @@ use weir_store::{ExpectedResponse, StoredResponse};
 /// Carries out an exchange; `true` if the client's connection may be used further.
 pub(crate) async fn run(stream: &mut ClientStream<'_>, exchange: Box<RequestState>) -> bool {
     let worker = std::rc::Rc::clone(&exchange.worker);
-    let mut under_way = UnderWay {
-        stream,
-        exchange,
-        is_reported: false,
-    };
-    let UnderWay {
-        stream,
-        exchange,
-        is_reported,
-    } = &mut under_way;
-    let _in_flight = InFlight::begin(&worker);
-    let cluster = exchange.settings.cluster();
+    // its parts are not borrowed for long: the future would hold the references, too
+    let mut it = UnderWay::begin(stream, exchange);
+    let cluster = it.exchange.settings.cluster();
     // only a node of a cluster asks others, and the look that precedes it is a call to the kernel
     let mut may_ask = cluster.is_some();
     let _serving = cluster.map(|cluster| cluster.state().serve());
-    let mut plan = std::mem::replace(&mut exchange.plan, Plan::Connect);
+    let mut plan = std::mem::replace(&mut it.exchange.plan, Plan::Connect);
     loop {
-        if exchange.is_hooked() {
-            exchange.run_hooks().await;
+        if it.exchange.is_hooked() {
+            it.exchange.run_hooks().await;
         }
         match plan {
             // boxed, as few requests need them: a future is as large as its largest part
-            Plan::Judge => plan = Box::pin(fast::judge(stream, exchange)).await,
-            Plan::DiskLookup(missing) => match look_up(stream, exchange, missing).await {
-                // another node was asked, if one was to be
-                Some(found) => (plan, may_ask) = (found, false),
-                None => break,
-            },
+            Plan::Judge => plan = Box::pin(fast::judge(it.stream, &mut it.exchange)).await,
+            Plan::DiskLookup(missing) => {
+                match look_up(it.stream, &mut it.exchange, missing).await {
+                    // another node was asked, if one was to be
+                    Some(found) => (plan, may_ask) = (found, false),
+                    None => break,
+                }
+            }
             Plan::Serve {
                 mut response,
                 serving,
                 refresh,
             } => {
-                let asks = may_ask && refresh.is_none() && needs_read(exchange, &response);
-                if asks && asked_instead(stream, exchange, InMemory::Head).await {
+                let asks = may_ask && refresh.is_none() && needs_read(&it.exchange, &response);
+                if asks && asked_instead(it.stream, &mut it.exchange, InMemory::Head).await {
                     break;
                 }
                 let how = (serving, refresh);
-                let served = match ready(stream, exchange, &response).await {
-                    Ok(ready) => Box::pin(serve(stream, exchange, &mut response, how, ready)),
+                let served = match ready(it.stream, &it.exchange, &response).await {
+                    Ok(ready) => Box::pin(serve(
+                        it.stream,
+                        &mut it.exchange,
+                        &mut response,
+                        how,
+                        ready,
+                    )),
                     Err(_) => {
-                        plan = disk_lookup::unreadable(exchange, &response);
+                        plan = disk_lookup::unreadable(&mut it.exchange, &response);
                         continue;
                     }
                 };
                 break served.await;
             }
             Plan::Forward { forwarding, stored } => {
-                break forward::run(stream, exchange, forwarding, stored).await;
+                break forward::run(it.stream, &mut it.exchange, forwarding, stored).await;
             }
-            Plan::Connect => break Box::pin(connect::run(stream, exchange)).await,
-            Plan::Answer(_) if PeerSource::may_have(exchange) => {
-                let forwarding = exchange.tx.ask_another_cache(worker.now());
+            Plan::Connect => break Box::pin(connect::run(it.stream, &mut it.exchange)).await,
+            Plan::Answer(_) if PeerSource::may_have(&it.exchange) => {
+                let forwarding = it.exchange.tx.ask_another_cache(worker.now());
                 let stored = None;
                 plan = Plan::Forward { forwarding, stored };
             }
-            Plan::Answer(answer) => break Box::pin(respond(stream, exchange, *answer)).await,
+            Plan::Answer(answer) => {
+                break Box::pin(respond(it.stream, &mut it.exchange, *answer)).await;
+            }
             Plan::Member(message) => {
-                break Box::pin(member_message(stream, exchange, message)).await;
+                break Box::pin(member_message(it.stream, &mut it.exchange, message)).await;
             }
             Plan::Module(response) => {
-                break Box::pin(respond::local(stream, exchange, *response)).await;
+                break Box::pin(respond::local(it.stream, &mut it.exchange, *response)).await;
             }
         }
     }
+    finish(&mut it).await
+}
+
+/// Ends an exchange that was answered, and reports it.
+async fn finish(it: &mut UnderWay<'_, '_>) -> bool {
+    let UnderWay {
+        stream,
+        exchange,
+        is_reported,
+    } = it;
     send_content_answers(stream, exchange).await;
     if !stream.response.is_complete() {
         stream.response.abort();
@@ -120,23 +131,34 @@ pub(crate) async fn run(stream: &mut ClientStream<'_>, exchange: Box<RequestStat
     alive
 }
 
-/// What is reported at its end, whatever ends it.
+/// What counts as under way until this is dropped, and is reported at its end, whatever ends it.
 struct UnderWay<'s, 'c> {
     stream: &'s mut ClientStream<'c>,
     exchange: Box<RequestState>,
     is_reported: bool,
 }
 
-impl Drop for UnderWay<'_, '_> {
-    /// The end of a drain cuts it.
-    fn drop(&mut self) {
-        if self.is_reported || std::thread::panicking() {
-            return;
+impl<'s, 'c> UnderWay<'s, 'c> {
+    fn begin(stream: &'s mut ClientStream<'c>, exchange: Box<RequestState>) -> Self {
+        exchange.worker.counters().inc(Metric::RequestsInFlight);
+        Self {
+            stream,
+            exchange,
+            is_reported: false,
         }
+    }
+}
+
+impl Drop for UnderWay<'_, '_> {
+    /// Unless it was reported, the end of a drain cuts it.
+    fn drop(&mut self) {
         let exchange = &mut self.exchange;
-        Interruption::Drained.enter(&mut exchange.log);
-        exchange.log.sent(self.stream.response.sent_bytes());
-        report(self.stream, exchange, false);
+        exchange.worker.counters().dec(Metric::RequestsInFlight);
+        if !self.is_reported && !std::thread::panicking() {
+            Interruption::Drained.enter(&mut exchange.log);
+            exchange.log.sent(self.stream.response.sent_bytes());
+            report(self.stream, exchange, false);
+        }
     }
 }
 
