@@ -143,7 +143,8 @@ impl RecordWriter {
     }
 
     /// Takes a block at offset `from` of the content, at most 64 KiB. Blocks that follow each other
-    /// become extents of up to 1 MiB; a block lies in one extent.
+    /// become extents of up to 1 MiB; a block lies in one extent. Where extents under way have half
+    /// of the queue, those of slow fetches, a block is an extent.
     ///
     /// # Errors
     /// The block was not taken; the writer is not usable any more.
@@ -166,16 +167,17 @@ impl RecordWriter {
             self.flush()?;
         }
         let charge = block.len() + JOB_BYTES;
-        if let Err(why) = self.directory.queue.reserve(charge) {
-            return self.fail(why);
-        }
+        let may_grow = match self.directory.queue.reserve_under_way(charge) {
+            Ok(may_grow) => may_grow,
+            Err(why) => return self.fail(why),
+        };
         self.progress.lock().waiting_bytes += charge;
         if self.bytes == 0 {
             self.from = from;
         }
         self.bytes += len;
         self.blocks.push(block);
-        if self.bytes == most {
+        if self.bytes == most || !may_grow {
             self.flush()?;
         }
         Ok(())
@@ -290,7 +292,7 @@ impl RecordWriter {
 
 impl Drop for RecordWriter {
     fn drop(&mut self) {
-        self.directory.queue.release(self.charge());
+        self.directory.queue.release_under_way(self.charge());
         if !self.is_committed {
             self.progress.lock().is_abandoned = true;
         }

@@ -169,6 +169,35 @@ fn large_response_is_readable_during_its_write_and_sendable_from_its_file() {
     assert_eq!(disk.check().unwrap().bytes, whole.len() as u64);
 }
 
+/// Slow fetches have blocks that wait for more of the same extent.
+#[test]
+fn extents_under_way_leave_half_of_the_queue_to_what_can_be_written() {
+    const BLOCK: usize = 64 * 1024;
+    let directory = tempfile::tempdir().unwrap();
+    let config = DiskConfig {
+        queue_bytes_max: 32 * BLOCK,
+        ..config(directory.path())
+    };
+    let disk = Disk::open(config, Arc::new(SystemFiles), silent()).expect("a store");
+    // twice as many as the queue has room for
+    let writers: Vec<_> = (0..64)
+        .map(|key| {
+            let mut writer = disk.begin(digest(key), disk.ticket(), None).unwrap();
+            until("room", || writer.has_room(BLOCK));
+            writer.push(0, content(key, BLOCK)).unwrap();
+            writer
+        })
+        .collect();
+    let mut append = || disk.append(record(&disk, 99, 3 * BLOCK)).is_ok();
+    until("room", &mut append);
+    until("the record", || disk.find(digest(99)).is_some());
+    for (key, writer) in (0..).zip(writers) {
+        let committed = writer.commit(b"head".to_vec(), &[]).unwrap();
+        until("the record", || committed.extents().is_some());
+        assert_eq!(read(&load(&disk, key).unwrap()), *content(key, BLOCK));
+    }
+}
+
 /// `sendfile` costs half as much again, or three times as much, for what begins within a page.
 #[test]
 fn content_of_more_than_15_pages_begins_at_a_page_of_its_file() {

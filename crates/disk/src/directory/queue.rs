@@ -27,6 +27,10 @@ pub(crate) const GATHER_TIME: Duration = Duration::from_millis(5);
 /// Bytes of jobs that wait for no more.
 const GATHER_BYTES: usize = 512 << 10;
 
+/// The share of the room that extents under way may have together, which wait for bytes that may
+/// come late, or never: the rest is for what can be written.
+const UNDER_WAY_SHARE: usize = 2;
+
 /// A small response.
 pub(crate) struct RecordJob {
     pub(crate) key: Digest,
@@ -118,6 +122,8 @@ struct Waiting {
     /// Keys of records that wait or are being written, and how many of each.
     pending: HashMap<Digest, u32>,
     bytes: usize,
+    /// Those of them that are of extents under way, and of no job yet.
+    under_way_bytes: usize,
     is_closed: bool,
     wakes: bool,
 }
@@ -188,7 +194,10 @@ impl Queue {
 
     /// Takes room for bytes that will wait here.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<(), Refused> {
-        let mut waiting = self.lock();
+        self.take_room(&mut self.lock(), bytes)
+    }
+
+    fn take_room(&self, waiting: &mut Waiting, bytes: usize) -> Result<(), Refused> {
         if waiting.is_closed {
             return Err(Refused::Closed);
         }
@@ -199,21 +208,34 @@ impl Queue {
         Ok(())
     }
 
+    /// The same for bytes of an extent under way. Whether it may stay so: if not, it is to be
+    /// pushed as it is.
+    pub(crate) fn reserve_under_way(&self, bytes: usize) -> Result<bool, Refused> {
+        let mut waiting = self.lock();
+        self.take_room(&mut waiting, bytes)?;
+        waiting.under_way_bytes += bytes;
+        Ok(waiting.under_way_bytes <= self.bytes_max / UNDER_WAY_SHARE)
+    }
+
     /// Whether there is room for bytes that would wait here.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         let waiting = self.lock();
         waiting.is_closed || waiting.bytes + bytes <= self.bytes_max
     }
 
-    /// Gives room back.
-    pub(crate) fn release(&self, bytes: usize) {
+    /// Gives the room of an extent under way back, of which nothing comes.
+    pub(crate) fn release_under_way(&self, bytes: usize) {
         let mut waiting = self.lock();
         waiting.bytes = waiting.bytes.saturating_sub(bytes);
+        waiting.under_way_bytes = waiting.under_way_bytes.saturating_sub(bytes);
     }
 
     /// Adds a job whose room was taken; gives it back if the store is closed.
     pub(crate) fn push(&self, job: Job) -> Result<(), Refused> {
         let mut waiting = self.lock();
+        if let Job::Extent(job) = &job {
+            waiting.under_way_bytes = waiting.under_way_bytes.saturating_sub(job.charge);
+        }
         if waiting.is_closed {
             waiting.bytes = waiting.bytes.saturating_sub(job.charge());
             return Err(Refused::Closed);
