@@ -51,17 +51,20 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Both tiers, and where they are.
 struct Tiers {
     folder: TempDir,
+    disk_bytes: u64,
     files: Arc<dyn Files>,
     store: Arc<MemoryStore>,
     /// Responses that were handed to the disk since it was opened.
     written: u64,
 }
 
-fn open(folder: &Path, files: Arc<dyn Files>, largest_in_memory: u64) -> Arc<MemoryStore> {
-    let directory = DirectoryConfig {
-        path: folder.join("store"),
-        bytes: 64 << 20,
-    };
+fn open(
+    (folder, bytes): (&Path, u64),
+    files: Arc<dyn Files>,
+    largest_in_memory: u64,
+) -> Arc<MemoryStore> {
+    let path = folder.join("store");
+    let directory = DirectoryConfig { path, bytes };
     let config = DiskConfig::new(vec![directory]);
     let disk = Disk::open(config, files, Arc::new(|_| {})).expect("a store");
     until("the index", || disk.usage().loading == 0);
@@ -154,10 +157,17 @@ impl Tiers {
     }
 
     fn on(files: Arc<dyn Files>) -> Self {
+        Self::of(64 << 20, files)
+    }
+
+    /// The disk has so many bytes: an extent has at most an eighth of a segment.
+    fn of(disk_bytes: u64, files: Arc<dyn Files>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
+        let place = (folder.path(), disk_bytes);
         Self {
-            store: open(folder.path(), Arc::clone(&files), LARGEST_IN_MEMORY),
+            store: open(place, Arc::clone(&files), LARGEST_IN_MEMORY),
             folder,
+            disk_bytes,
             files,
             written: 0,
         }
@@ -177,7 +187,11 @@ impl Tiers {
         self.settle();
         self.store.disk().expect("there is one").close();
         let files = Arc::clone(&self.files);
-        self.store = open(self.folder.path(), files, largest_in_memory);
+        self.store = open(
+            (self.folder.path(), self.disk_bytes),
+            files,
+            largest_in_memory,
+        );
         self.written = 0;
     }
 

@@ -332,13 +332,17 @@ impl InFlightContent {
         }
     }
 
-    /// From now on what is in memory is written to disk, what is there already first.
-    pub fn start_write_behind(&mut self) {
-        if self.unwritten.is_none() {
-            let pieces = self.base.pieces().iter().chain(&self.sealed);
-            let blocks = pieces.filter_map(|piece| Some((piece.from, Arc::clone(piece.block()?))));
-            self.unwritten = Some(blocks.collect());
+    /// From now on what is in memory is written to disk, what is there already first. Returns how
+    /// many blocks of the part that it began with come before all others.
+    pub fn start_write_behind(&mut self) -> usize {
+        if self.unwritten.is_some() {
+            return 0;
         }
+        let pieces = self.base.pieces().iter().chain(&self.sealed);
+        let blocks = pieces.filter_map(|piece| Some((piece.from, Arc::clone(piece.block()?))));
+        self.unwritten = Some(blocks.collect());
+        let of_base = self.base.pieces().iter();
+        of_base.filter(|piece| piece.block().is_some()).count()
     }
 
     /// The next block to be written, if there is one: until [`Self::pop_unwritten`] it is the next.

@@ -21,6 +21,9 @@ pub(crate) struct DiskWriter {
     /// Computed here: the writer continues between two calls, and written blocks count as memory
     /// until they are replaced.
     handed_bytes: usize,
+    /// Blocks of the part that it began with which are not handed over: no extent has some of these
+    /// and some of what came.
+    base_blocks: usize,
 }
 
 impl DiskWriter {
@@ -34,6 +37,7 @@ impl DiskWriter {
             writer: disk.begin(key, ticket, expected)?,
             inherited: None,
             handed_bytes: 0,
+            base_blocks: 0,
         })
     }
 
@@ -66,7 +70,7 @@ impl DiskWriter {
         }
         if self.inherited.is_none() {
             // what it has in memory already is written first
-            in_flight.start_write_behind();
+            self.base_blocks = in_flight.start_write_behind();
             self.inherited = Some(in_flight.extents());
         }
         for extent in self.writer.written() {
@@ -80,12 +84,19 @@ impl DiskWriter {
                 && (self.handed_bytes.saturating_add(bytes) > waiting_max
                     || !self.writer.has_room(bytes))
             {
-                // it waits in memory, in its own account
+                // it waits in memory, in its own account; what was handed over waits for no more
+                self.writer.flush()?;
                 break;
             }
             self.writer.push(from, Arc::clone(block))?;
             self.handed_bytes += bytes;
             in_flight.pop_unwritten();
+            if self.base_blocks > 0 {
+                self.base_blocks -= 1;
+                if self.base_blocks == 0 {
+                    self.writer.flush()?;
+                }
+            }
         }
         Ok(())
     }

@@ -1,10 +1,12 @@
 //! Content that is on disk alone, with blocks that a reader still has in memory: they count until
 //! the last reader lets go.
 
-use super::{NOW, Tiers, check, response};
+use super::{NOW, Tiers, check, response, until};
 use std::sync::Arc;
+use std::task::Waker;
+use weir_disk::files::SystemFiles;
 use weir_disk::files::simulated::SimulatedFiles;
-use weir_store::InFlightPiece;
+use weir_store::{BLOCK_BYTES, InFlightPiece};
 
 /// More than memory stores of one response.
 const LENGTH: u64 = 6_000_000;
@@ -68,4 +70,27 @@ fn content_in_flight_gives_its_blocks_back_for_a_record_that_has_all_of_it() {
         }
         check(&response(10, in_flight.finish()), 10, &[(0, LENGTH)]);
     }
+}
+
+/// A part in memory, and the rest of the response that completes it: no stretch that is written has
+/// some of both, which could not take the place of either.
+#[test]
+fn content_that_completes_a_part_in_memory_leaves_it_as_it_is_written() {
+    const PART: u64 = 6 * BLOCK_BYTES as u64;
+    let mut tiers = Tiers::of(4 << 30, Arc::new(SystemFiles));
+    let mut part = tiers.begin(1, 10, LENGTH, (0, PART), None);
+    part.push_to(PART);
+    let part = tiers.commit(part).expect("it is stored");
+    assert!(part.body.is_in_memory());
+    let mut rest = tiers.begin(1, 10, LENGTH, (PART, LENGTH), Some(&part.body));
+    rest.push_to(LENGTH);
+    until("what is written", || {
+        let taken = rest
+            .reservation
+            .take_back(&mut rest.in_flight, Waker::noop());
+        taken.expect("room");
+        matches!(rest.in_flight.read(0), Some(InFlightPiece::Disk { .. }))
+    });
+    let stored = tiers.commit(rest).expect("it is stored");
+    check(&stored, 10, &[(0, LENGTH)]);
 }
