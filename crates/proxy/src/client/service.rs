@@ -80,9 +80,7 @@ impl Service for Worker {
         self.top.borrow_mut().tick();
         self.forget_unused_modules();
         self.content_in_queues.forget_sent();
-        for response in self.deferred_stores.take() {
-            response.store_deferred(self);
-        }
+        self.deferred_stores.tick();
         self.write_behind.give_back();
         self.shared.tell_of_memory_file();
         self.settings().membership.tick(self.now().tick);

@@ -73,7 +73,7 @@ pub(crate) fn open(
         Err(error @ (OpenError::TooSmall { .. } | OpenError::Io { .. })) if is_default => {
             without(format!("cannot {error}"))
         }
-        Err(error) => Err(start_error(error)),
+        Err(error) => Err(start_error(error, directories.len())),
     }
 }
 
@@ -143,10 +143,10 @@ pub fn default_disk_path() -> Option<PathBuf> {
 pub(crate) const DIRECTORY_SETTING: &str = "`--disk-dir` or `disk.directories`";
 
 /// What the system said, and what to do.
-fn start_error(error: OpenError) -> StartError {
+fn start_error(error: OpenError, directories: usize) -> StartError {
     let hint = match &error {
         // the process is known by its file in the directory
-        OpenError::InUse { pid, .. } if *pid == Some(std::process::id()) => {
+        OpenError::InUse { pid, .. } if directories > 1 && *pid == Some(std::process::id()) => {
             "it is named twice, as by a symbolic link or a mount point: leave one of them in `disk.directories`".into()
         }
         OpenError::InUse { .. } => {

@@ -32,6 +32,7 @@ use crate::settings::tls::TlsServers;
 use crate::settings::{Settings, acme, next_hop_tls};
 use crate::worker::client_rate::ClientRates;
 use crate::worker::core::Worker;
+use crate::worker::deferred_stores;
 use crate::worker::demand::{Background, Popularity, Refreshes};
 use crate::worker::heartbeats::Heartbeats;
 use crate::worker::jobs::Jobs;
@@ -487,6 +488,7 @@ fn begin_tasks(worker: &Rc<Worker>) {
     paused_fetches::spawn(worker);
     window_refreshes::spawn(worker);
     hand_off::begin_sessions(worker);
+    deferred_stores::spawn(worker);
 }
 
 /// The admin interface's token, if the configuration names one.

@@ -191,6 +191,13 @@ impl Reservation {
         can_end.unwrap_or(true)
     }
 
+    /// Wakes `waker` once when more of it was written, if it waits for that.
+    pub fn wake_on_written(&self, waker: &Waker) {
+        if let ToDisk::Writing(disk_writer) = &self.disk {
+            disk_writer.wake_on_written(waker);
+        }
+    }
+
     /// All that has come, as stored content; what of it is not on disk yet is handed over.
     pub fn finish(&mut self, in_flight: &mut InFlightContent) -> StoredContent {
         in_flight.seal_all();

@@ -87,8 +87,8 @@ struct Inner {
     /// There is no room to store it: content stays only until its readers have read it.
     passing: Option<Passing>,
     outcome: Option<Outcome>,
-    /// Since when it is over and waits for the disk.
-    waits_for_disk_since: Option<Tick>,
+    /// It is over, and waits for the disk.
+    disk_wait: Option<DiskWait>,
     /// The record on disk that it becomes; `None` once its memory is given back for it.
     record: Option<PendingRecord>,
     /// Round trips of the fastest reader and of the next hop, microseconds; 0 if unknown.
@@ -96,6 +96,15 @@ struct Inner {
     next_hop_us: u32,
     /// The furthest a fetch was seen ahead of what the fastest client had acknowledged, bytes.
     read_ahead_max: u64,
+}
+
+/// A wait for the disk.
+#[derive(Clone, Copy, Debug)]
+struct DiskWait {
+    /// When the disk has last taken any of it, or the wait began.
+    since: Tick,
+    /// Bytes that the disk has still to take.
+    left: usize,
 }
 
 /// What became of it in the store.
@@ -540,7 +549,7 @@ impl Inner {
             trailers: Box::default(),
             passing: None,
             outcome: None,
-            waits_for_disk_since: None,
+            disk_wait: None,
             record: None,
             client_us: 0,
             next_hop_us: 0,

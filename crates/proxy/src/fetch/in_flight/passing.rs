@@ -80,7 +80,7 @@ impl Passing {
 pub(crate) enum LetGo {
     /// It is not stored, and stays until it is read.
     Passing,
-    /// It is for others, too.
+    /// It is for others, too, or will be once the disk has it.
     Shared,
     /// No more of it is received: the reader is to read it elsewhere, and what is in memory here is
     /// dropped as it goes.
@@ -103,7 +103,8 @@ impl InFlightResponse {
         if inner.passing.is_some() {
             return LetGo::Passing;
         }
-        if inner.fill.readers() > 1 || inner.is_awaited() {
+        let waits_for_disk = inner.disk_wait.is_some();
+        if inner.fill.readers() > 1 || inner.is_awaited() || waits_for_disk {
             return LetGo::Shared;
         }
         if inner.outcome.is_some() {

@@ -1,6 +1,6 @@
 //! The end of an in-flight response: stored, whole or in part, or not.
 
-use super::{InFlightResponse, Inner, Outcome};
+use super::{DiskWait, InFlightResponse, Inner, Outcome};
 use crate::log::report;
 use crate::worker::core::Worker;
 use std::sync::Weak;
@@ -10,19 +10,23 @@ use weir_policy::NotStored;
 use weir_policy::fetch::CutReason;
 use weir_store::Reservation;
 
-/// A response that is over waits no longer for the disk to take what its queue has no room for.
-/// Then the disk refuses it, and memory has it if the eviction algorithm takes it in.
+/// A response that is over waits no longer for a disk that takes nothing of it. Then the disk
+/// refuses it, and memory has it if the eviction algorithm takes it in.
 const DISK_WAIT_MAX_MS: u64 = 10_000;
 
 impl InFlightResponse {
     /// Stores what was received, once nothing more will be and no waiting request may need more.
     pub(super) fn settle(&self, inner: &mut Inner, worker: &Worker) {
+        if !inner.fill.is_over() {
+            inner.disk_wait = None;
+        }
         if inner.outcome.is_some() || !inner.fill.is_over() || inner.is_awaited() {
             return;
         }
         if inner.passing.is_none() && self.waits_for_disk(inner, worker) {
             return;
         }
+        inner.disk_wait = None;
         let reservation = inner.reservation.take();
         let outcome = match (&inner.passing, reservation) {
             (Some(passing), _) => Outcome::Refused(passing.why),
@@ -74,8 +78,13 @@ impl InFlightResponse {
         if reservation.can_finish(&mut inner.content) {
             return false;
         }
-        let now = worker.now().tick;
-        let since = *inner.waits_for_disk_since.get_or_insert(now);
+        reservation.wake_on_written(&worker.deferred_stores.waker());
+        let (now, left) = (worker.now().tick, inner.content.unwritten_bytes());
+        let since = match inner.disk_wait {
+            Some(wait) if wait.left <= left => wait.since,
+            _ => now,
+        };
+        inner.disk_wait = Some(DiskWait { since, left });
         if now.ms_since(since) >= DISK_WAIT_MAX_MS {
             return false;
         }
