@@ -65,6 +65,9 @@ pub(crate) struct Directory {
     pub(crate) is_loading: AtomicBool,
     /// Some of what is on the device is not in the index: it may be there after a restart.
     pub(crate) is_incomplete: AtomicBool,
+    /// The oldest segment whose file could not be opened; [`u64::MAX`] if there is none. It may be
+    /// read at the next start: purges that concern it are kept.
+    pub(crate) oldest_closed: AtomicU64,
     /// A segment was evicted, and its file is not removed yet, or not durably.
     pub(crate) has_leftovers: AtomicBool,
     /// Everything must be dropped, durably, before anything is found or stored again.

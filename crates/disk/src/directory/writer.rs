@@ -468,6 +468,7 @@ impl Writer {
         if directory.purges.len() > 0 {
             let oldest = directory.segments.oldest();
             let oldest = oldest.map_or(self.next_number, |segment| segment.number);
+            let oldest = oldest.min(directory.oldest_closed.load(Ordering::Acquire));
             if oldest > self.compacted_to {
                 directory.purges.drop_before(oldest);
                 self.compacted_to = oldest;

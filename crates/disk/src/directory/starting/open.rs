@@ -23,7 +23,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use weir_policy::Secret;
 
 /// The file that is locked.
@@ -198,6 +198,7 @@ pub(crate) fn open(params: DirectoryParams) -> Result<OpenedDirectory, OpenError
         first_generation: 0,
         is_loading: AtomicBool::new(true),
         is_incomplete: AtomicBool::new(false),
+        oldest_closed: AtomicU64::new(u64::MAX),
         has_leftovers: AtomicBool::new(false),
         must_empty: AtomicBool::new(false),
         lock: Mutex::new(DirectoryLock::Held(params.lock)),
@@ -254,6 +255,7 @@ fn open_segments(directory: &Directory) -> Result<(Vec<u64>, Vec<Closed>), OpenE
             Err(error) => {
                 directory.is_incomplete.store(true, Ordering::Release);
                 directory.failed("open a segment", &error, true);
+                directory.oldest_closed.fetch_min(number, Ordering::AcqRel);
                 closed.push((number, error));
                 continue;
             }
