@@ -46,6 +46,10 @@ const FIELD_LINES_FREE: u32 = 128;
 /// interim ones and their CONTINUATION frames, trailers.
 const CONTROL_EACH: u32 = 8;
 
+/// Frames without content that a DATA frame which was sent brings about: its receiver may measure
+/// the path with a PING each (gRPC does, one in a round trip).
+const CONTROL_EACH_CONTENT: u32 = 1;
+
 /// Streams that are reset for a request to a next hop: by us, as its client has left, and by the
 /// next hop, as it has no use for the rest.
 const RESETS_EACH: u32 = 2;
@@ -157,6 +161,18 @@ impl FrameBudget {
         }
     }
 
+    /// Notes a head, or trailers, of so many bytes, of which the lines are not known: each has a
+    /// byte at least. One alone is not too much, whatever it has: it was refused, and others are
+    /// under way.
+    ///
+    /// # Errors
+    ///
+    /// They are too many.
+    pub fn note_unknown_lines(&mut self, now: Tick, bytes: usize) -> Result<(), Flood> {
+        let most = usize::try_from(self.field_lines.rate.at_once).unwrap_or(usize::MAX);
+        self.note_field_lines(now, bytes.min(most))
+    }
+
     /// Whether a DATA frame that a small window has made short may be sent at once; notes it.
     pub fn may_send_short(&mut self, now: Tick) -> bool {
         self.short_frames.take(now).is_some()
@@ -182,8 +198,13 @@ impl FrameBudget {
                 let taken = self.window_updates.take(now);
                 taken.ok_or(Flood::WindowUpdates)
             }
-            FrameKind::Request | FrameKind::SentContent => {
+            FrameKind::Request => {
                 self.window_updates.give(UPDATES_EACH);
+                Ok(())
+            }
+            FrameKind::SentContent => {
+                self.window_updates.give(UPDATES_EACH);
+                self.control.give(CONTROL_EACH_CONTENT);
                 Ok(())
             }
             FrameKind::SentRequest => {
@@ -319,6 +340,25 @@ mod tests {
             assert_eq!(budget.note(Tick(0), FrameKind::Request), Ok(()));
         }
         assert_eq!(times(&mut budget, Tick(0), updates, 5000), 2000);
+    }
+
+    #[test]
+    fn head_of_any_size_is_one_head() {
+        let mut budget = FrameBudget::new(Tick(0));
+        assert_eq!(budget.note_unknown_lines(Tick(0), 90_000), Ok(()));
+        let next = budget.note_unknown_lines(Tick(1000), 90_000);
+        assert_eq!(next, Err(Flood::FieldLines));
+        assert_eq!(budget.note_unknown_lines(Tick(10_000), 90_000), Ok(()));
+    }
+
+    #[test]
+    fn ping_may_come_for_each_frame_of_content() {
+        let mut budget = FrameBudget::new(Tick(0));
+        for _ in 0..100_000 {
+            assert_eq!(budget.note(Tick(0), FrameKind::SentContent), Ok(()));
+            assert_eq!(times(&mut budget, Tick(0), FrameKind::Control, 1), 1);
+        }
+        assert_eq!(times(&mut budget, Tick(0), FrameKind::Control, 5000), 1000);
     }
 
     #[test]

@@ -12,6 +12,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use weir_semantics::ProxyError;
 
+/// Connections that are opened for one request at most. A next hop may end each as it begins.
+const OPENINGS_MAX: u32 = 8;
+
 /// What a request to a next hop is sent on.
 pub(in crate::http) enum Opened {
     /// An HTTP/1.1 connection, which it has for itself.
@@ -35,6 +38,7 @@ pub(in crate::http) async fn open(
 ) -> Result<Opened, ConnectFailure> {
     let table = Table::of(worker);
     let fresh = need.is_fresh();
+    let mut openings = 0;
     loop {
         let speaks = table.speaks(&destination.hop);
         if speaks == Speaks::Http1 {
@@ -55,7 +59,9 @@ pub(in crate::http) async fn open(
                 return Ok(Opened::Http2(Box::new(stream)));
             }
             Choice::Wait(waiting) => waiting.end().await?,
+            Choice::Open if openings == OPENINGS_MAX => return Err(takes_none(&destination.hop)),
             Choice::Open if speaks == Speaks::Http2 => {
+                openings += 1;
                 let opening = table.begin_opening(&destination.hop);
                 spawn(worker, rules, destination, opening)?;
             }
@@ -77,6 +83,13 @@ pub(in crate::http) async fn open(
             }
         }
     }
+}
+
+/// The failure of a request for which connections were opened, and no request begins on any.
+fn takes_none(hop: &HopKey) -> ConnectFailure {
+    let text =
+        format!("{hop} has ended {OPENINGS_MAX} connections before a request, or permits none");
+    ConnectFailure::new(ProxyError::ConnectionTerminated, text)
 }
 
 /// A stream on a connection that is opened for it, and carries no other one before it has ended.
