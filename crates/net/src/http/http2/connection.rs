@@ -36,6 +36,10 @@ const ERROR_RESETS_MAX: usize = 1000;
 /// [`FrameBudget`] that says when there are too many, and why the connection ends.
 const PENDING_RESETS_MAX: usize = 512;
 
+/// The least that [`Http2Rules::data_frame_budget`] is, bytes: 1860 frames of a byte, for which `h2`
+/// holds 440 KiB, or a stream's window of 64 KiB full of frames of 32 bytes.
+const DATA_FRAME_BUDGET: usize = 464 * 1024;
+
 /// Bytes of the shortest HEADERS frame, and of RST_STREAM behind it.
 const RESET_REQUEST_BYTES: usize = 9 + 13;
 
@@ -64,6 +68,13 @@ impl Http2Rules {
     fn stream_windows(&self) -> u32 {
         let all = self.streams_max.saturating_mul(STREAM_WINDOW);
         all.min(WINDOW_MAX)
+    }
+
+    /// What DATA frames that wait may lack to 256 bytes, all of a connection together: `h2` holds
+    /// a place for each. A stream that stands still may have its window full of short messages, of
+    /// gRPC or a WebSocket.
+    fn data_frame_budget(&self) -> usize {
+        (self.connection_window() as usize / 2).max(DATA_FRAME_BUDGET)
     }
 
     /// The window of the connection at first, bytes. On that of a proxy those that one client has
@@ -223,6 +234,7 @@ impl Http2Connection {
             .max_frame_size(FRAME_BYTES_MAX)
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(rules.connection_window())
+            .data_frame_budget(rules.data_frame_budget())
             .max_local_error_reset_streams(Some(ERROR_RESETS_MAX.saturating_mul(clients)))
             .max_pending_accept_reset_streams(PENDING_RESETS_MAX)
             .max_send_buffer_size(SEND_BYTES_MAX)
@@ -243,20 +255,25 @@ impl Http2Connection {
     /// Moves the connection and its streams; ready with a request, one that was reset, or its end.
     pub fn poll_accept(&mut self, cx: &mut Context<'_>, now: Tick) -> Poll<Http2Accepted> {
         self.shared.set_now(now);
-        let accepted = self.poll_next(cx);
-        let is_request = matches!(
-            accepted,
-            Poll::Ready(Http2Accepted::Request(..) | Http2Accepted::Abandoned(_))
-        );
-        if !is_request {
+        loop {
+            let accepted = self.poll_next(cx);
+            let is_request = matches!(
+                accepted,
+                Poll::Ready(Http2Accepted::Request(..) | Http2Accepted::Abandoned(_))
+            );
+            if is_request {
+                return accepted;
+            }
             // `h2` has no more frames at the moment: what it has given is sent together
             if let Poll::Ready(Err(_)) = self.shared.poll_sent(cx) {
                 self.shared.send_buffer.borrow_mut().clear();
-                self.state = State::Ended;
+                self.cut();
                 return Poll::Ready(Http2Accepted::End);
             }
+            if accepted.is_ready() || !self.shared.reads_again() {
+                return accepted;
+            }
         }
-        accepted
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Http2Accepted> {
@@ -310,7 +327,10 @@ impl Http2Connection {
                         }
                     }
                 }
-                State::Ended => return Poll::Ready(Http2Accepted::End),
+                State::Ended => {
+                    self.shared.end_sending();
+                    return Poll::Ready(Http2Accepted::End);
+                }
             }
         }
     }
@@ -381,6 +401,7 @@ impl Http2Connection {
     /// Ends the connection and its streams at once.
     pub fn cut(&mut self) {
         self.state = State::Ended;
+        self.shared.end_sending();
     }
 
     /// Whether the head of a request has begun and is not whole.

@@ -218,6 +218,9 @@ impl Http2Response {
         end: Option<&[u8]>,
     ) -> Poll<io::Result<usize>> {
         let offered: usize = content.iter().map(|piece| piece.len()).sum();
+        if self.interim.is_some() || self.is_queued {
+            ready!(self.shared.poll_room_for_heads(cx));
+        }
         self.send_interim()?;
         if self.is_queued {
             let is_last = offered == 0 && end.is_some_and(<[u8]>::is_empty);
@@ -258,6 +261,7 @@ impl Http2Response {
             let interim = head::response(&text).map(|(response, _)| response);
             if let Some(response) = interim.filter(|it| it.status() != 101) {
                 sender.send_informational(response).map_err(io_error)?;
+                self.shared.note_sent_head(text.len());
                 self.sent_bytes += text.len() as u64;
             }
         }
@@ -301,6 +305,7 @@ impl Http2Response {
             true => SendHalf::Ended,
             false => SendHalf::Streaming(stream),
         };
+        self.shared.note_sent_head(length);
         self.sent_bytes += length as u64;
         Ok(length)
     }
@@ -399,6 +404,7 @@ impl Http2Response {
         };
         let fields = head::trailer_fields(section).unwrap_or_default();
         stream.send_trailers(fields).map_err(io_error)?;
+        self.shared.note_sent_head(section.len());
         *half = SendHalf::Ended;
         self.sent_bytes += section.len() as u64;
         Ok(())

@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::ops::Deref;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use weir_policy::Tick;
 use weir_policy::connections::{Flood, FrameBudget, FrameKind, UNPAID_RESETS_MAX};
@@ -25,6 +25,18 @@ const HEADS_BYTES_MAX: usize = 256 * 1024;
 /// Heads that `h2` is given at once. It decodes them before the first of them is taken, into memory
 /// that it keeps as long as the connection lasts: 250 bytes for each.
 const HEADS_DECODED_MAX: usize = 16;
+
+/// Heads that `h2` is given while the socket takes nothing, bytes of their text. It bounds what it
+/// holds of content by windows, and of heads not at all: until the client takes what was sent, no
+/// further requests of it are read, and heads from next hops wait.
+const UNSENT_HEADS_BYTES: usize = 64 * 1024;
+
+/// DATA frames with little in them that may come before the streams which they are for are polled.
+/// `h2` permits only so many that are not taken, and cannot know that the streams had no turn.
+const SMALL_FRAMES_AT_ONCE: u32 = 64;
+
+/// Bytes below which a frame has little in it, to `h2`.
+const SMALL_FRAME_BYTES: u32 = 256;
 
 /// The socket of a connection, what its streams may hold, and what was counted.
 pub(super) struct Shared {
@@ -40,6 +52,16 @@ pub(super) struct Shared {
     heads_bytes: Cell<usize>,
     /// Whole heads have come since the last were taken.
     has_heads: Cell<bool>,
+    /// DATA frames with little in them that have come since the streams had a turn.
+    small_frames: Cell<u32>,
+    /// Bytes of heads that `h2` was given since the socket takes nothing.
+    unsent_heads: Cell<usize>,
+    /// Streams that wait until it takes some.
+    waiting_heads: RefCell<Vec<Waker>>,
+    /// Nothing was read for that.
+    is_read_held: Cell<bool>,
+    /// Nothing is sent any more.
+    is_over: Cell<bool>,
     /// The client's settings have come.
     has_settings: Cell<bool>,
     /// Streams that were reset as their window stayed closed.
@@ -144,6 +166,11 @@ impl Shared {
             now: Cell::new(now),
             heads_bytes: Cell::new(0),
             has_heads: Cell::new(false),
+            small_frames: Cell::new(0),
+            unsent_heads: Cell::new(0),
+            waiting_heads: RefCell::default(),
+            is_read_held: Cell::new(false),
+            is_over: Cell::new(false),
             has_settings: Cell::new(false),
             stalled: Cell::new(0),
             has_failed: Cell::new(false),
@@ -168,7 +195,11 @@ impl Shared {
         frames.received.follow(bytes, |frame| {
             let kind = match frame.kind {
                 FrameHead::HEADERS => FrameKind::Request,
-                FrameHead::DATA if frame.length > 0 || frame.ends_stream() => return,
+                FrameHead::DATA if frame.length > 0 || frame.ends_stream() => {
+                    let is_small = frame.length < SMALL_FRAME_BYTES;
+                    let small = self.small_frames.get() + u32::from(is_small);
+                    return self.small_frames.set(small);
+                }
                 FrameHead::RST_STREAM => FrameKind::Reset,
                 FrameHead::WINDOW_UPDATE => FrameKind::WindowUpdate,
                 _ => FrameKind::Control,
@@ -192,8 +223,44 @@ impl Shared {
         let sent = self.send_buffer.borrow_mut().poll_write(&self.socket, cx);
         if sent.is_ready() {
             self.queue.written();
+            self.unsent_heads.set(0);
+            self.waiting_heads.take().into_iter().for_each(Waker::wake);
         }
         sent
+    }
+
+    /// The connection has ended: no stream waits for it any more.
+    pub(super) fn end_sending(&self) {
+        self.is_over.set(true);
+        self.waiting_heads.take().into_iter().for_each(Waker::wake);
+    }
+
+    /// `h2` is given a head, or trailers, of so many bytes.
+    pub(super) fn note_sent_head(&self, bytes: usize) {
+        if self.send_buffer.borrow().is_full() {
+            self.unsent_heads.set(self.unsent_heads.get() + bytes);
+        }
+    }
+
+    fn has_room_for_heads(&self) -> bool {
+        self.unsent_heads.get() < UNSENT_HEADS_BYTES || self.is_over.get()
+    }
+
+    /// Ready when `h2` may be given a head.
+    pub(super) fn poll_room_for_heads(&self, cx: &Context<'_>) -> Poll<()> {
+        if self.has_room_for_heads() {
+            return Poll::Ready(());
+        }
+        let waiting = &mut *self.waiting_heads.borrow_mut();
+        if !waiting.iter().any(|known| known.will_wake(cx.waker())) {
+            waiting.push(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// Whether nothing was read, as `h2` had too many heads, and something may be now.
+    pub(super) fn reads_again(&self) -> bool {
+        self.has_room_for_heads() && self.is_read_held.replace(false)
     }
 
     /// These bytes are sent to the client.
@@ -259,7 +326,7 @@ impl Shared {
         for (_, bytes) in counts.heads.0.drain(..) {
             let noted = counts
                 .budget
-                .note_field_lines(self.now.get(), bytes as usize);
+                .note_unknown_lines(self.now.get(), bytes as usize);
             if let Err(too_many) = noted {
                 counts.flood.get_or_insert(Http2Flood::Connection(too_many));
             }
@@ -286,11 +353,22 @@ impl Shared {
         self.frames.borrow().received.is_in_head()
     }
 
-    /// Whether no more is read before what has come is looked at: heads wait to be taken, or there
-    /// was too much of something. So the heads that wait decoded are those that `h2` is given at
+    /// Whether no more is read before what has come is looked at: heads wait to be taken, there was
+    /// too much of something, or the client takes no more of the heads that are sent. So the heads that wait decoded are those that `h2` is given at
     /// once.
     pub(super) fn is_reading_held(&self) -> bool {
-        self.has_heads.get() || self.flood().is_some()
+        let has_room = self.has_room_for_heads();
+        self.is_read_held.set(self.is_read_held.get() || !has_room);
+        self.has_heads.get() || self.flood().is_some() || !has_room
+    }
+
+    /// Whether the streams are to have a turn before more is read: the next call says no.
+    pub(super) fn is_streams_turn(&self) -> bool {
+        let is_theirs = self.small_frames.get() >= SMALL_FRAMES_AT_ONCE;
+        if is_theirs {
+            self.small_frames.set(0);
+        }
+        is_theirs
     }
 
     /// All heads were taken; whether reading was held for them.

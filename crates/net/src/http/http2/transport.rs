@@ -63,6 +63,11 @@ impl AsyncRead for Transport {
             // the driver polls again once it has looked
             return Poll::Pending;
         }
+        if this.shared.is_streams_turn() {
+            // they were woken before
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let most = buffer.remaining().min(READ_BYTES_MAX);
         let shared = &this.shared;
         if !this.read.is_empty() {

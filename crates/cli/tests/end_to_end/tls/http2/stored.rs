@@ -2,7 +2,8 @@
 //! larger than what is copied.
 
 use super::frames::{
-    CANCEL, DATA, END_STREAM, Frames, HEADERS, INITIAL_WINDOW_SIZE, RST_STREAM, WINDOW_UPDATE,
+    CANCEL, DATA, END_HEADERS, END_STREAM, Frames, HEADERS, INITIAL_WINDOW_SIZE, RST_STREAM,
+    WINDOW_UPDATE, block, frame, get,
 };
 use super::{Clear, LOCATIONS};
 use crate::support::{Config, Curl, Nginx, Weir, content};
@@ -207,4 +208,46 @@ fn reader_that_has_stopped_holds_no_memory_of_a_response_that_is_on_disk() {
         received.extend(client.until(DATA).payload);
     }
     assert!(received == expected);
+}
+
+/// Windows hold back content alone.
+#[test]
+fn client_that_takes_no_heads_has_no_further_requests_read() {
+    const REQUESTS: u32 = 4000;
+    const READ_MAX: u64 = 500;
+    let long = "b".repeat(2700);
+    let fields = ["A", "B", "C"].map(|name| format!("add_header X-{name} {long};"));
+    let nginx = Nginx::start(&format!(
+        "location /heads {{ add_header Cache-Control max-age=600; {} return 200 ok; }}",
+        fields.concat()
+    ));
+    let config = Config::gateway(&[&nginx.origin()]).of_listener("http2 = true");
+    let weir = Weir::serve(&config.set("workers", "1"));
+    Curl::direct()
+        .fetch(&weir.url("/heads"))
+        .reply()
+        .expect(200);
+    let mut client = Frames::connect(weir.address()).with_small_buffer();
+    let authority = weir.address().to_string();
+    let [method, scheme, path, _] = get("/heads");
+    let head = block(&[method, scheme, path, (":authority", &*authority)]);
+    let one = |number| frame(HEADERS, END_HEADERS | END_STREAM, 2 * number + 1, &head);
+    let requests: Vec<u8> = (0..REQUESTS).flat_map(one).collect();
+    let mut sender = client.sender();
+    let sending = std::thread::spawn(move || sender.write(&requests));
+    // it stands still
+    let same = std::cell::Cell::new((0, 0));
+    let metrics = weir.until("is nothing more read", |metrics| {
+        let (last, times) = same.get();
+        let hits = metrics.requests("hit");
+        same.set((hits, if hits == last { times + 1 } else { 0 }));
+        hits > 0 && times > 200
+    });
+    assert!(metrics.requests("hit") < READ_MAX, "{metrics:#?}");
+    // and goes on
+    for number in 0..REQUESTS {
+        let head = client.until(HEADERS);
+        assert_eq!(head.stream, 2 * number + 1);
+    }
+    assert!(sending.join().expect("no panic"));
 }

@@ -2,7 +2,7 @@
 
 use super::LOCATIONS;
 use super::frames::{
-    DATA, END_HEADERS, END_STREAM, Frame, Frames, HEADERS, RST_STREAM, WINDOW_UPDATE, block,
+    DATA, END_HEADERS, END_STREAM, Frame, Frames, HEADERS, RST_STREAM, WINDOW_UPDATE, block, frame,
 };
 use crate::support::{Config, Nginx, PATIENCE, RawClient, Weir};
 use serde_json::Value;
@@ -108,6 +108,24 @@ fn content_that_waits_for_a_next_hop_stops_no_other_of_its_connection() {
     assert_eq!(answer.payload[0], STATUS_204);
     let written = std::fs::read(file).expect("a file");
     assert_eq!(written.len(), WINDOW as usize);
+}
+
+/// As messages of gRPC or a WebSocket come: `h2` permits only so many that the stream has not taken.
+#[test]
+fn content_in_a_burst_of_small_frames_ends_no_connection() {
+    const FRAME: usize = 36;
+    let nginx = Nginx::start(LOCATIONS);
+    let file = nginx.file("put/file", b"before");
+    let weir = Weir::serve(&Config::forward().of_listener("http2 = true"));
+    let mut client = Uploader::new(&weir);
+    client.begin(1, "PUT", &nginx.address.to_string(), "/put/file");
+    let content: Vec<u8> = (0..WINDOW).map(|at| at.to_le_bytes()[0]).collect();
+    let pieces = content.chunks(FRAME).map(|piece| frame(DATA, 0, 1, piece));
+    let burst: Vec<u8> = pieces.flatten().collect();
+    assert!(client.frames.write(&burst));
+    client.frames.send(DATA, END_STREAM, 1, &[]);
+    assert_eq!(client.head_of(1).payload[0], STATUS_204);
+    assert!(std::fs::read(file).expect("a file") == content);
 }
 
 /// A forward proxy from which tunnels lead to an address, and what is there.
