@@ -64,6 +64,14 @@ const SURPLUS_MS: u64 = 1000;
 /// gets no more requests on that connection.
 const SILENT_MS: u64 = 30_000;
 
+/// After so many requests that were given up, each of which has waited for [`GIVEN_UP_MS`] while
+/// nothing was received, a connection gets no more, though it was silent for a shorter time: those
+/// who wait may have less patience than [`SILENT_MS`].
+const GIVEN_UP_MAX: u32 = 3;
+
+/// How long such a request has waited at least, milliseconds.
+const GIVEN_UP_MS: u64 = 1000;
+
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamChoice {
@@ -93,6 +101,8 @@ struct Multiplexed {
     idle_since: Tick,
     /// When something was received.
     heard: Tick,
+    /// Requests that began since, and were given up.
+    given_up: u32,
 }
 
 impl Multiplexed {
@@ -195,6 +205,7 @@ impl MultiplexedHop {
             is_exclusive: false,
             idle_since: now,
             heard: now,
+            given_up: 0,
         };
         self.connections.insert(id, connection);
     }
@@ -230,8 +241,13 @@ impl MultiplexedHop {
         // one that was given up may still end the connection
         connection.is_draining |= connection.is_exclusive && !answered;
         connection.is_exclusive = false;
+        let waited_ms = now.ms_since(began);
+        if !answered && connection.heard <= began && waited_ms >= GIVEN_UP_MS {
+            connection.given_up += 1;
+        }
         let is_silent = now.ms_since(connection.heard) >= SILENT_MS;
-        if !answered && is_silent && now.ms_since(began) >= SILENT_MS {
+        let is_long_silent = !answered && is_silent && waited_ms >= SILENT_MS;
+        if is_long_silent || connection.given_up >= GIVEN_UP_MAX {
             connection.is_draining = true;
         }
     }
@@ -240,6 +256,7 @@ impl MultiplexedHop {
     pub fn heard(&mut self, now: Tick, id: ConnectionId) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.heard = now;
+            connection.given_up = 0;
         }
     }
 
@@ -514,6 +531,24 @@ mod tests {
             hop.stream_ends(Tick(ended), id, Tick(began), answered);
             assert_eq!(hop.room(id), expected, "{began} {ended} {answered}");
             assert_eq!(hop.is_draining(id), expected == 0);
+        }
+    }
+
+    #[test]
+    fn connection_on_which_three_requests_were_given_up_without_a_word_gets_no_further_ones() {
+        for (waited, heard, expected) in
+            [(1000, None, 0), (999, None, 100), (1000, Some(4500), 100)]
+        {
+            let mut hop = hop(1);
+            let id = ConnectionId(0);
+            for began in [1000, 3000, 5000] {
+                if let Some(heard) = heard.filter(|heard| *heard < began) {
+                    hop.heard(Tick(heard), id);
+                }
+                hop.stream_begins(id);
+                hop.stream_ends(Tick(began + waited), id, Tick(began), false);
+            }
+            assert_eq!(hop.room(id), expected, "{waited} {heard:?}");
         }
     }
 }
