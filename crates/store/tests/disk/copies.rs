@@ -1,7 +1,8 @@
 //! Copies of what another node of a cluster keeps are on disk only if memory is too small for them.
 
+use crate::freshening::freshened;
 use crate::support::{NOW, content, digest};
-use crate::{LARGEST_IN_MEMORY, PIECE_BYTES, Tiers, check, freshened, response};
+use crate::{LARGEST_IN_MEMORY, PIECE_BYTES, Tiers, check, response};
 use std::sync::Arc;
 use weir_policy::fetch::ByteSpan;
 use weir_store::{InFlightContent, StoredResponse};
