@@ -7,7 +7,7 @@ use crate::cluster::{ClusterSecret, Membership};
 use crate::config::{
     self, AdminAddress, Config, Invalid, LogClients, LogFormat, LogQueries, LogTarget, TokenFile,
 };
-use crate::host::stored::{paused_fetches, window_refreshes};
+use crate::host::stored::{deferred_stores, paused_fetches, window_refreshes};
 use crate::host::{
     digest_fetch, hop_probes, member_message, module_host, own_url_check, purge_sender,
     state_exchange, timers,
@@ -32,7 +32,6 @@ use crate::settings::tls::TlsServers;
 use crate::settings::{Settings, acme, next_hop_tls};
 use crate::worker::client_rate::ClientRates;
 use crate::worker::core::Worker;
-use crate::worker::deferred_stores;
 use crate::worker::demand::{Background, Popularity, Refreshes};
 use crate::worker::heartbeats::Heartbeats;
 use crate::worker::jobs::Jobs;

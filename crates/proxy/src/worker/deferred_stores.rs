@@ -4,12 +4,9 @@
 //! number, too.
 
 use crate::fetch::in_flight::InFlightResponse;
-use crate::worker::core::Worker;
 use std::cell::RefCell;
-use std::future::{pending, poll_fn};
-use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::Waker;
 
 /// Those of a worker.
 #[derive(Debug, Default)]
@@ -34,6 +31,12 @@ impl DeferredStores {
         task.clone().unwrap_or_else(|| Waker::noop().clone())
     }
 
+    /// All of them, to be stored by the task of `waker`: those that wait on come back.
+    pub(crate) fn take(&self, waker: &Waker) -> Vec<Arc<InFlightResponse>> {
+        *self.task.borrow_mut() = Some(waker.clone());
+        self.all.take()
+    }
+
     /// Looks after all of them though nothing of them was written: their time may be over, and what
     /// the disk had to write of others leaves room.
     pub(crate) fn tick(&self) {
@@ -43,24 +46,4 @@ impl DeferredStores {
             task.wake_by_ref();
         }
     }
-}
-
-/// Stores those of `worker` as the disk takes them, until what is under way is cut.
-pub(crate) fn spawn(worker: &Rc<Worker>) {
-    let worker = Rc::clone(worker);
-    tokio::task::spawn_local(async move {
-        let deferred = &worker.deferred_stores;
-        let stored = poll_fn(|cx| {
-            *deferred.task.borrow_mut() = Some(cx.waker().clone());
-            // those that wait on come back
-            for response in deferred.all.take() {
-                response.store_deferred(&worker);
-            }
-            Poll::<()>::Pending
-        });
-        tokio::select! {
-            () = worker.shared.cut() => {}
-            () = stored => pending().await,
-        }
-    });
 }

@@ -11,6 +11,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod completion;
+pub(crate) mod deferred_stores;
 pub(crate) mod explain;
 mod first_hop;
 mod injection;
