@@ -36,8 +36,8 @@ const ERROR_RESETS_MAX: usize = 1000;
 /// [`FrameBudget`] that says when there are too many, and why the connection ends.
 const PENDING_RESETS_MAX: usize = 512;
 
-/// The least that [`Http2Rules::data_frame_budget`] is, bytes: 1860 frames of a byte, for which `h2`
-/// holds 440 KiB, or a stream's window of 64 KiB full of frames of 32 bytes.
+/// The least that [`Http2Rules::data_frame_budget`] is, bytes: 1860 frames of a byte, for which
+/// `h2` holds 440 KiB, or a stream's window of 64 KiB full of frames of 32 bytes.
 const DATA_FRAME_BUDGET: usize = 464 * 1024;
 
 /// Bytes of the shortest HEADERS frame, and of RST_STREAM behind it.

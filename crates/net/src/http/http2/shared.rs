@@ -354,8 +354,8 @@ impl Shared {
     }
 
     /// Whether no more is read before what has come is looked at: heads wait to be taken, there was
-    /// too much of something, or the client takes no more of the heads that are sent. So the heads that wait decoded are those that `h2` is given at
-    /// once.
+    /// too much of something, or the client takes no more of the heads that are sent. So the heads
+    /// that wait decoded are those that `h2` is given at once.
     pub(super) fn is_reading_held(&self) -> bool {
         let has_room = self.has_room_for_heads();
         self.is_read_held.set(self.is_read_held.get() || !has_room);

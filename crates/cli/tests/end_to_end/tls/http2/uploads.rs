@@ -110,7 +110,7 @@ fn content_that_waits_for_a_next_hop_stops_no_other_of_its_connection() {
     assert_eq!(written.len(), WINDOW as usize);
 }
 
-/// As messages of gRPC or a WebSocket come: `h2` permits only so many that the stream has not taken.
+/// As messages of gRPC or a WebSocket come. `h2` permits only so many that no stream has taken.
 #[test]
 fn content_in_a_burst_of_small_frames_ends_no_connection() {
     const FRAME: usize = 36;
