@@ -4,9 +4,9 @@
 //! taken for what another has. A certificate is one file, with its key: both are replaced by one
 //! rename.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use weir_net::tls::server::{Ages, Certificate};
@@ -16,6 +16,10 @@ const FILE_BYTES_MAX: u64 = 256 * 1024;
 
 /// Bytes of the name of a folder.
 const FOLDER_NAME_MAX: usize = 200;
+
+/// Who may use the folder, and its files.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
 
 /// The file of the account and its key.
 const ACCOUNT: &str = "account.json";
@@ -52,10 +56,29 @@ impl Storage {
         static TRIED: Mutex<()> = Mutex::new(());
         let _one_at_a_time = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
         let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(0o700).create(&self.folder)?;
+        builder
+            .recursive(true)
+            .mode(FOLDER_MODE)
+            .create(&self.folder)?;
+        self.take_back_rights()?;
         let probe = self.folder.join("probe");
         write_whole(&probe, b"")?;
         fs::remove_file(&probe)
+    }
+
+    /// Has the folder and its files be for their owner alone: they have the keys, and a copy from
+    /// a backup may be for others.
+    fn take_back_rights(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            // one that goes meanwhile is for nobody
+            if let Ok(metadata) = fs::symlink_metadata(&path)
+                && metadata.is_file()
+            {
+                restrict(&path, &metadata, FILE_MODE)?;
+            }
+        }
+        restrict(&self.folder, &fs::metadata(&self.folder)?, FOLDER_MODE)
     }
 
     /// Where the files are.
@@ -149,6 +172,15 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
+/// Takes back the rights that `mode` does not give.
+fn restrict(path: &Path, metadata: &Metadata, mode: u32) -> io::Result<()> {
+    let now = metadata.permissions().mode();
+    match now & 0o777 & !mode {
+        0 => Ok(()),
+        _ => fs::set_permissions(path, Permissions::from_mode(now & mode)),
+    }
+}
+
 /// Replaces a file whole, which its owner alone can read: after a crash it is the old or the new
 /// one.
 fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
@@ -161,7 +193,7 @@ fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
-        .mode(0o600)
+        .mode(FILE_MODE)
         .open(&new)?;
     file.write_all(text)?;
     file.sync_all()?;
@@ -173,7 +205,6 @@ fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn folder_is_tried_by_several_threads_at_once() {
@@ -228,6 +259,12 @@ mod tests {
             .put_certificate("a.test", "chain", "key")
             .expect("written");
         assert_eq!(mode(&storage.certificate_path("a.test")), 0o600);
+        // copied from elsewhere
+        for (path, mode) in [(storage.folder(), 0o755), (&path, 0o666)] {
+            fs::set_permissions(path, Permissions::from_mode(mode)).expect("ours");
+        }
+        storage.open().expect("files can be written");
+        assert_eq!((mode(storage.folder()), mode(&path)), (0o700, 0o600));
         let refused = storage
             .certificate("a.test", 0)
             .expect_err("no certificate");
