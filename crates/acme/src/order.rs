@@ -87,8 +87,15 @@ impl From<Error> for OrderFailure {
 
 /// A text of the authority as it can stand in a line of the log.
 fn printable(text: &str) -> String {
-    let escaped = text.chars().flat_map(char::escape_debug);
-    escaped.take(SAID_MAX).collect()
+    let text = text.trim().chars().take(SAID_MAX);
+    let mut printable = String::new();
+    for letter in text {
+        match letter.is_control() {
+            true => printable.extend(letter.escape_debug()),
+            false => printable.push(letter),
+        }
+    }
+    printable
 }
 
 /// An authority, and what it is spoken to with.

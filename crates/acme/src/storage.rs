@@ -71,7 +71,7 @@ impl Storage {
     fn take_back_rights(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
-            // one that goes meanwhile is for nobody
+            // one may go meanwhile
             if let Ok(metadata) = fs::symlink_metadata(&path)
                 && metadata.is_file()
             {

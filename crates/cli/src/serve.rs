@@ -178,7 +178,14 @@ fn run_until_signalled(
         describe: Box::new(config_text),
         clock: Clock::system(),
         files: Arc::new(SystemFiles),
-        say: Arc::new(|line| tell(&format!("note: {line}"))),
+        say: Arc::new(|line| {
+            let kind = if line.starts_with("warning: ") {
+                ""
+            } else {
+                "note: "
+            };
+            tell(&format!("{kind}{line}"));
+        }),
         give_back_memory: allocator::give_back,
         moves_content: true,
         hooks: Hooks::default(),

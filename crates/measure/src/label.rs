@@ -527,7 +527,8 @@ labels! {
         Control = "control",
         /// The client has opened windows more often than is allowed.
         WindowUpdates = "window-updates",
-        /// Requests had more field lines than are allowed, as crumbs of `Cookie`.
+        /// Requests had more field lines than are allowed, as crumbs of `Cookie`, or several heads
+        /// or trailers were too large.
         FieldLines = "field-lines",
     }
 

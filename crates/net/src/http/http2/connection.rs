@@ -374,6 +374,7 @@ impl Http2Connection {
             Err(Malformed::Protocol) => {
                 let mut answer = Response::new(());
                 *answer.status_mut() = StatusCode::NOT_IMPLEMENTED;
+                self.shared.note_refused();
                 // what the client sends meanwhile is dropped with the stream
                 let _ = response.send_response(answer, true);
                 self.notices.malformed += 1;

@@ -383,6 +383,13 @@ impl Shared {
         counts.note(self.now.get(), FrameKind::Reset);
     }
 
+    /// A request is answered here, without that it was judged: it costs little, and is bounded as
+    /// frames are that carry nothing.
+    pub(super) fn note_refused(&self) {
+        let counts = &mut self.frames.borrow_mut().counts;
+        counts.note(self.now.get(), FrameKind::Control);
+    }
+
     /// A stream has ended by frames of the connection, which counts for this client among those
     /// that share it. Those that end with the connection count for none.
     pub(super) fn note_reset_for(&self, client: &ResetBudget) {
