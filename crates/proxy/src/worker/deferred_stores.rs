@@ -5,7 +5,7 @@
 
 use crate::fetch::in_flight::InFlightResponse;
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 /// Those of a worker.
@@ -23,6 +23,18 @@ impl DeferredStores {
         if !all.iter().any(|known| Arc::ptr_eq(known, &response)) {
             all.push(response);
         }
+    }
+
+    /// `response` waits no longer. It would hold its content until the next look.
+    pub(crate) fn remove(&self, response: &Weak<InFlightResponse>) {
+        let known = response.as_ptr();
+        let mut all = self.all.borrow_mut();
+        let at = all
+            .iter()
+            .position(|it| std::ptr::eq(Arc::as_ptr(it), known));
+        let gone = at.map(|at| all.swap_remove(at));
+        drop(all);
+        drop(gone);
     }
 
     /// What the disk is to wake when it has written more.

@@ -105,6 +105,26 @@ fn response_that_is_whole_waits_no_longer_for_the_disk_than_the_limit_says() {
     setup.hold_writes(false);
 }
 
+/// They would leave no room for what comes meanwhile, of any size.
+#[test]
+fn responses_wait_for_the_disk_as_far_as_they_hold_little_of_the_memory() {
+    let setup = DiskSetup::faulty(|config| {
+        config.cache.memory = "64MiB".parse().expect("a size");
+    });
+    setup.hold_writes(true);
+    // more than its queue has room for, and a quarter of the memory
+    for number in 0..7 {
+        let what = Representation::new(&format!("/{number}"), 12_000_000);
+        setup.fetch_whole(&what);
+    }
+    let refused = Metric::DiskRefused(DiskRefusal::Busy);
+    setup.proxy().wait_for_at_least(refused, 1);
+    let small = Representation::new("/small", 1000);
+    setup.fetch_whole(&small);
+    small.check_whole(&setup.hit(&small, ""));
+    setup.hold_writes(false);
+}
+
 #[test]
 fn purge_of_a_response_being_written_to_disk_survives_its_end() {
     let mut setup = DiskSetup::simulated(|_| {});

@@ -191,6 +191,12 @@ impl Reservation {
         can_end.unwrap_or(true)
     }
 
+    /// Whether what arrives leaves so much room that this may wait for the disk.
+    #[must_use]
+    pub fn may_wait(&self) -> bool {
+        self.shard().may_wait()
+    }
+
     /// Wakes `waker` once when more of it was written, if it waits for that.
     pub fn wake_on_written(&self, waker: &Waker) {
         if let ToDisk::Writing(disk_writer) = &self.disk {

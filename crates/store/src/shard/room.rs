@@ -8,6 +8,10 @@ use std::sync::atomic::Ordering;
 use weir_policy::Digest;
 use weir_policy::catalog::{Refusal, Slot, check_in_flight};
 
+/// The share of the budget, as a divisor, up to which what arrives may wait for the disk when it is
+/// over: half of it is for what arrives, and the rest of that for what comes next.
+const WAITING_SHARE: u64 = 4;
+
 /// Bytes of a shard that has room for content of `largest` bytes while it arrives: it may come to
 /// 7/16 of it. The head, and the list of its pieces, are in the rest.
 pub(crate) const fn shard_bytes_for(largest: u64) -> u64 {
@@ -43,6 +47,11 @@ impl Shard {
     pub(super) fn check_share(&self, wanted: u64, held: u64) -> Result<(), Refusal> {
         let others = self.in_flight_bytes() - held;
         check_in_flight(self.catalog.budget_bytes(), others, wanted)
+    }
+
+    /// Whether all that arrives holds little of the budget, so that some of it may wait.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.in_flight_bytes() <= self.catalog.budget_bytes() / WAITING_SHARE
     }
 
     pub(super) fn hold(&mut self, bytes: u64) -> Result<(), Refusal> {

@@ -26,7 +26,9 @@ impl InFlightResponse {
         if inner.passing.is_none() && self.waits_for_disk(inner, worker) {
             return;
         }
-        inner.disk_wait = None;
+        if inner.disk_wait.take().is_some() {
+            worker.deferred_stores.remove(&self.me);
+        }
         let reservation = inner.reservation.take();
         let outcome = match (&inner.passing, reservation) {
             (Some(passing), _) => Outcome::Refused(passing.why),
@@ -69,13 +71,13 @@ impl InFlightResponse {
     }
 
     /// Whether the disk has not taken so much of it that the rest is more than its queue has room
-    /// for: a fetch may be faster. Then it is stored later, but not for a disk that hangs: others
-    /// need the room.
+    /// for: a fetch may be faster. Then it is stored later, but not for a disk that hangs, or where
+    /// memory is short: others need the room.
     fn waits_for_disk(&self, inner: &mut Inner, worker: &Worker) -> bool {
         let Some(reservation) = &mut inner.reservation else {
             return false;
         };
-        if reservation.can_finish(&mut inner.content) {
+        if reservation.can_finish(&mut inner.content) || !reservation.may_wait() {
             return false;
         }
         reservation.wake_on_written(&worker.deferred_stores.waker());
