@@ -4,17 +4,20 @@
 //! itself when it replaces its own binary: no other process can take the port, and a
 //! connection made before nginx is ready waits for it.
 
-use super::Issued;
+use super::{Issued, PATIENCE};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 use tempfile::TempDir;
 
 /// A running nginx; it ends when dropped.
 #[derive(Debug)]
 pub(crate) struct Nginx {
     child: Option<Child>,
+    /// How often it was started.
+    launches: usize,
     folder: TempDir,
     /// Where it listens.
     pub(crate) address: SocketAddr,
@@ -72,6 +75,7 @@ impl Nginx {
         std::fs::write(folder.path().join("nginx.conf"), text).expect("a file");
         let mut nginx = Self {
             child: None,
+            launches: 0,
             folder,
             address,
         };
@@ -94,6 +98,7 @@ impl Nginx {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         self.child = Some(start_program(&mut command, "nginx"));
+        self.launches += 1;
     }
 
     /// Puts a file where nginx serves it.
@@ -128,12 +133,22 @@ impl Nginx {
     /// Ends it: from now on connections are refused.
     pub(crate) fn stop(&mut self) {
         if let Some(mut child) = self.child.take() {
+            self.wait_until_it_ends_by_a_signal(&mut child);
             // killed outright, it would leave its worker behind
             let asked = Command::new("kill").arg(child.id().to_string()).status();
             if !asked.is_ok_and(|status| status.success()) {
                 let _ended_already = child.kill();
             }
             let _ = child.wait();
+        }
+    }
+
+    /// Until then it notes a signal, and waits for the next one.
+    fn wait_until_it_ends_by_a_signal(&self, child: &mut Child) {
+        let until = Instant::now() + PATIENCE;
+        let is_ready = || self.errors().matches("start worker processes").count() >= self.launches;
+        while !is_ready() && Instant::now() < until && matches!(child.try_wait(), Ok(None)) {
+            std::thread::yield_now();
         }
     }
 
