@@ -392,6 +392,48 @@ fn append_until(disk: &Disk, what: &str, is_so: impl Fn() -> bool) {
     });
 }
 
+/// All that it could concern seems to have left, and the journal is written anew.
+#[test]
+fn purge_survives_for_a_segment_that_could_not_be_opened_when_it_came() {
+    let (directory, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let disk = open(directory.path());
+    append(&disk, 1, 1000);
+    append_until(&disk, "a second segment", || disk.usage().segments > 1);
+    disk.close();
+    drop(disk);
+    let first = {
+        let entries = std::fs::read_dir(directory.path()).unwrap().flatten();
+        let paths = entries.map(|entry| entry.path());
+        let segments = paths.filter(|path| path.extension().is_some_and(|it| it == "seg"));
+        segments.min().unwrap()
+    };
+    let kept = elsewhere.path().join("kept");
+    std::fs::copy(&first, &kept).unwrap();
+    std::fs::remove_file(&first).unwrap();
+    std::fs::create_dir(&first).unwrap();
+    let disk = open(directory.path());
+    wait_for_index(&disk);
+    block_on(disk.purge(digest(1))).unwrap();
+    // more than the journal keeps without need
+    let more: Vec<_> = (0..5000)
+        .map(|key| disk.purge(digest(1_000_000 + key)))
+        .collect();
+    more.into_iter()
+        .for_each(|purged| block_on(purged).unwrap());
+    // twice what it may hold
+    append_until(&disk, "eviction of all", || {
+        disk.usage().written_bytes > 128 << 20
+    });
+    disk.close();
+    drop(disk);
+    std::fs::remove_dir(&first).unwrap();
+    std::fs::copy(&kept, &first).unwrap();
+    let disk = open(directory.path());
+    wait_for_index(&disk);
+    assert!(first.is_file(), "it is not of the store any more");
+    assert!(load(&disk, 1).is_none());
+}
+
 #[test]
 fn lock_holds_though_its_file_is_removed() {
     let directory = tempfile::tempdir().unwrap();
