@@ -270,7 +270,7 @@ impl Http2Connection {
                 self.cut();
                 return Poll::Ready(Http2Accepted::End);
             }
-            if accepted.is_ready() || !self.shared.reads_again() {
+            if accepted.is_ready() || !self.shared.resumes_reading() {
                 return accepted;
             }
         }

@@ -258,8 +258,17 @@ impl Shared {
         Poll::Pending
     }
 
-    /// Whether nothing was read, as `h2` had too many heads, and something may be now.
-    pub(super) fn reads_again(&self) -> bool {
+    /// Holds reading back as long as `h2` has too many heads; whether it does now.
+    pub(super) fn hold_reading_for_heads(&self) -> bool {
+        let is_held = !self.has_room_for_heads();
+        if is_held {
+            self.is_read_held.set(true);
+        }
+        is_held
+    }
+
+    /// Whether reading was held back so, and goes on.
+    pub(super) fn resumes_reading(&self) -> bool {
         self.has_room_for_heads() && self.is_read_held.replace(false)
     }
 
@@ -353,13 +362,11 @@ impl Shared {
         self.frames.borrow().received.is_in_head()
     }
 
-    /// Whether no more is read before what has come is looked at: heads wait to be taken, there was
-    /// too much of something, or the client takes no more of the heads that are sent. So the heads
-    /// that wait decoded are those that `h2` is given at once.
+    /// Whether no more is read before what has come is looked at: heads wait to be taken, or there
+    /// was too much of something. So the heads that wait decoded are those that `h2` is given at
+    /// once.
     pub(super) fn is_reading_held(&self) -> bool {
-        let has_room = self.has_room_for_heads();
-        self.is_read_held.set(self.is_read_held.get() || !has_room);
-        self.has_heads.get() || self.flood().is_some() || !has_room
+        self.has_heads.get() || self.flood().is_some()
     }
 
     /// Whether the streams are to have a turn before more is read: the next call says no.

@@ -59,7 +59,7 @@ impl AsyncRead for Transport {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if this.shared.is_reading_held() {
+        if this.shared.is_reading_held() || this.shared.hold_reading_for_heads() {
             // the driver polls again once it has looked
             return Poll::Pending;
         }
