@@ -239,6 +239,20 @@ fn head_of_many_frames_ends_the_connection() {
 }
 
 #[test]
+fn requests_for_unknown_protocols_end_the_connection_that_has_too_many() {
+    let clear = Clear::start();
+    let mut client = clear.frames();
+    let [_, scheme, path, authority] = get("/cached");
+    let protocol = [(":method", "CONNECT"), (":protocol", "connect-udp")];
+    let head = block(&[protocol.as_slice(), &[scheme, path, authority]].concat());
+    // each would get 501
+    let request = |number: u32| frame(HEADERS, END_HEADERS, 2 * number + 1, &head);
+    expect_calm(flood(&mut client, 20_000, request));
+    clear.expect_ends("control", 1);
+    clear.expect_others_are_served();
+}
+
+#[test]
 fn crumbs_of_cookies_end_the_connection_that_has_too_many() {
     let clear = Clear::start();
     let request = |crumbs: usize| {
