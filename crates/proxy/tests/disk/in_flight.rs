@@ -5,6 +5,15 @@ use super::setup::DiskSetup;
 use crate::support::Representation;
 use weir_measure::{DiskRefusal, Metric};
 
+/// One with so much memory, whose disk takes nothing.
+fn held(memory: &'static str) -> DiskSetup {
+    let setup = DiskSetup::faulty(|config| {
+        config.cache.memory = memory.parse().expect("a size");
+    });
+    setup.hold_writes(true);
+    setup
+}
+
 #[test]
 fn late_reader_gets_the_part_of_an_in_flight_response_already_on_disk() {
     DiskSetup::each(|setup| {
@@ -65,11 +74,8 @@ fn slow_reader_gets_the_whole_response_and_its_memory_is_freed() {
 /// More of it than the queue of the disk has room for: it is in memory, and not stored, until then.
 #[test]
 fn response_that_is_whole_before_the_disk_has_taken_it_is_stored_once_it_has() {
-    let setup = DiskSetup::faulty(|config| {
-        config.cache.memory = "256MiB".parse().expect("a size");
-    });
+    let setup = held("256MiB");
     let what = Representation::new("/a", 48_000_000);
-    setup.hold_writes(true);
     setup.fetch_whole(&what);
     assert_eq!(setup.proxy().count(Metric::Stored), 0);
     // those who come meanwhile get it
@@ -87,11 +93,8 @@ fn response_that_is_whole_before_the_disk_has_taken_it_is_stored_once_it_has() {
 /// It would hold the room of other responses for as long as the device hangs.
 #[test]
 fn response_that_is_whole_waits_no_longer_for_the_disk_than_the_limit_says() {
-    let setup = DiskSetup::faulty(|config| {
-        config.cache.memory = "256MiB".parse().expect("a size");
-    });
+    let setup = held("256MiB");
     let what = Representation::new("/a", 48_000_000);
-    setup.hold_writes(true);
     setup.fetch_whole(&what);
     let refused = Metric::DiskRefused(DiskRefusal::Busy);
     setup.proxy().clock.advance_ms(9_000);
@@ -108,10 +111,7 @@ fn response_that_is_whole_waits_no_longer_for_the_disk_than_the_limit_says() {
 /// They would leave no room for what comes meanwhile, of any size.
 #[test]
 fn responses_wait_for_the_disk_as_far_as_they_hold_little_of_the_memory() {
-    let setup = DiskSetup::faulty(|config| {
-        config.cache.memory = "64MiB".parse().expect("a size");
-    });
-    setup.hold_writes(true);
+    let setup = held("64MiB");
     // more than its queue has room for, and a quarter of the memory
     for number in 0..7 {
         let what = Representation::new(&format!("/{number}"), 12_000_000);
