@@ -85,17 +85,14 @@ impl From<Error> for OrderFailure {
     }
 }
 
-/// A text of the authority as it can stand in a line of the log.
+/// A text of the authority as it can stand in a line of the log: what cannot be printed is escaped.
 fn printable(text: &str) -> String {
-    let text = text.trim().chars().take(SAID_MAX);
-    let mut printable = String::new();
-    for letter in text {
-        match letter.is_control() {
-            true => printable.extend(letter.escape_debug()),
-            false => printable.push(letter),
-        }
-    }
-    printable
+    let escaped = text.trim().chars().flat_map(|letter| {
+        let quote = matches!(letter, '"' | '\'').then_some(letter);
+        let other = quote.is_none().then(|| letter.escape_debug());
+        quote.into_iter().chain(other.into_iter().flatten())
+    });
+    escaped.take(SAID_MAX).collect()
 }
 
 /// An authority, and what it is spoken to with.
@@ -425,4 +422,17 @@ async fn why_invalid(order: &mut Order) -> OrderFailure {
     }
     let what = "the authority has refused the order and does not say why";
     OrderFailure::new(AcmeOrderEnd::Validation, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_authority_says_is_one_line_of_printable_letters_and_bounded() {
+        let said = "Get \"http://a.test\": 404\nnot \u{202e}found\n";
+        let expected = "Get \"http://a.test\": 404\\nnot \\u{202e}found";
+        assert_eq!(printable(said), expected);
+        assert_eq!(printable(&"\n.".repeat(SAID_MAX)).len(), SAID_MAX);
+    }
 }
