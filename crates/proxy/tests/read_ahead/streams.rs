@@ -1,8 +1,9 @@
 //! Streams of HTTP/2 beside a reference model: what a client may be sent, and how far a next hop
 //! may be ahead of it.
 //!
-//! A seed says what happens in turn: requests, content that next hops send, windows that the client
-//! opens and changes by SETTINGS, resets, and a GOAWAY of either side. Held at each frame: the
+//! A seed says what happens in turn: requests of any urgency, content that next hops send, windows
+//! that the client opens and, of even seeds, changes by SETTINGS, resets, and a GOAWAY of either
+//! side. Held at each frame: the
 //! content is that of its stream, byte by byte, and within the windows of stream and connection as
 //! the client has given them (RFC 9113 §5.2). Held whenever nothing moves: no next hop is further
 //! ahead of what its client has got than the read-ahead limit, whatever other streams do. At the
@@ -83,6 +84,8 @@ struct Model<'a> {
     /// The window of new streams, and changes of it that are not acknowledged.
     initial: i64,
     changes: VecDeque<i64>,
+    /// The client changes it: all streams are equally urgent from then on.
+    changes_windows: bool,
 }
 
 impl Model<'_> {
@@ -93,8 +96,8 @@ impl Model<'_> {
             4..=8 => self.send_some(),
             9..=12 => self.open_window(),
             13..=14 => self.open_connection(),
-            15 => self.change_windows(),
-            16 => self.reset(),
+            15 if self.changes_windows => self.change_windows(),
+            15 | 16 => self.reset(),
             _ => self.settle(),
         }
         self.receive();
@@ -118,7 +121,8 @@ impl Model<'_> {
         self.next += 2;
         let length = usize::try_from(self.dice.below(LENGTH_MAX)).expect("small");
         let from = usize::try_from(self.dice.below(100_000)).expect("small");
-        self.client.get(number, &format!("/{number}"));
+        let priority = format!("u={}", self.dice.below(8));
+        self.client.get(number, &format!("/{number}"), &priority);
         let mut hop = self.origin.accept();
         let head = hop.read_head();
         let target = format!("GET /{number} HTTP/1.1");
@@ -363,6 +367,7 @@ fn run(seed: u64, content: &[u8]) {
         initial: WINDOW,
         // the client's first SETTINGS change nothing
         changes: VecDeque::from([WINDOW]),
+        changes_windows: seed.is_multiple_of(2),
     };
     for _ in 0..STEPS {
         model.step();

@@ -86,8 +86,8 @@ impl StreamsClient {
         self.write(&bytes);
     }
 
-    /// Sends a GET for a path.
-    pub(crate) fn get(&mut self, stream: u32, path: &str) {
+    /// Sends a GET for a path, with what `Priority` says.
+    pub(crate) fn get(&mut self, stream: u32, path: &str, priority: &str) {
         // `:method: GET` and `:scheme: http` of the static table, then literals (RFC 7541 §6)
         let mut block = vec![0x82, 0x86];
         for (name, value) in [(0x04, path), (0x01, "a.test")] {
@@ -95,6 +95,10 @@ impl StreamsClient {
             block.push(u8::try_from(value.len()).expect("short"));
             block.extend(value.as_bytes());
         }
+        // a literal with a name that is not in the table
+        block.extend(b"\x00\x08priority");
+        block.push(u8::try_from(priority.len()).expect("short"));
+        block.extend(priority.as_bytes());
         self.send(HEADERS, END_HEADERS | END_STREAM, stream, &block);
     }
 

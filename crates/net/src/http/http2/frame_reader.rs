@@ -1,5 +1,5 @@
 //! Follows the frames that pass on a connection (RFC 9113 §4.1). Of payloads only the error codes
-//! of RST_STREAM and GOAWAY are looked at.
+//! of RST_STREAM and GOAWAY are looked at, and by how much WINDOW_UPDATE opens a window.
 
 /// Bytes of the head of a frame.
 const HEAD_BYTES: usize = 9;
@@ -16,8 +16,9 @@ pub(super) struct FrameHead {
     pub(super) flags: u8,
     /// Of which stream; 0 of the connection.
     pub(super) stream: u32,
-    /// That of RST_STREAM and GOAWAY (RFC 9113 §6.4, §6.8); 0 of other frames.
-    pub(super) error_code: u32,
+    /// The error code of RST_STREAM and GOAWAY (RFC 9113 §6.4, §6.8), and the bytes of
+    /// WINDOW_UPDATE (§6.9), with its reserved bit; 0 of other frames.
+    pub(super) number: u32,
 }
 
 impl FrameHead {
@@ -29,8 +30,8 @@ impl FrameHead {
     pub(super) const WINDOW_UPDATE: u8 = 8;
     pub(super) const CONTINUATION: u8 = 9;
 
-    /// Bytes of the payload of RST_STREAM.
-    const RESET_BYTES: u32 = 4;
+    /// Bytes of the payload of RST_STREAM and WINDOW_UPDATE.
+    const NUMBER_BYTES: u32 = 4;
     /// Bytes of that of GOAWAY, to the end of its error code.
     const GOAWAY_BYTES: u32 = 8;
 
@@ -53,6 +54,12 @@ impl FrameHead {
         self.kind == Self::SETTINGS && self.flags & Self::ACK == 0
     }
 
+    /// By how many bytes it opens a window, of WINDOW_UPDATE: the first bit is reserved
+    /// (RFC 9113 §6.9).
+    pub(super) const fn window_bytes(self) -> u32 {
+        self.number & 0x7fff_ffff
+    }
+
     pub(super) const fn is_of_head(self) -> bool {
         matches!(self.kind, Self::HEADERS | Self::CONTINUATION)
     }
@@ -61,11 +68,13 @@ impl FrameHead {
         self.flags & Self::END_HEADERS != 0
     }
 
-    /// Bytes of its payload to the end of its error code, of which that is the last four; 0: it
-    /// has none.
-    const fn code_bytes(self) -> u32 {
+    /// Bytes of its payload to the end of its number, of which that is the last four; 0: it has
+    /// none.
+    const fn bytes_to_number(self) -> u32 {
         match self.kind {
-            Self::RST_STREAM if self.length == Self::RESET_BYTES => Self::RESET_BYTES,
+            Self::RST_STREAM | Self::WINDOW_UPDATE if self.length == Self::NUMBER_BYTES => {
+                Self::NUMBER_BYTES
+            }
             Self::GOAWAY if self.length >= Self::GOAWAY_BYTES => Self::GOAWAY_BYTES,
             _ => 0,
         }
@@ -82,10 +91,10 @@ pub(super) struct FrameReader {
     known: usize,
     /// Bytes of the payload that are still to come.
     payload: u32,
-    /// A frame whose error code comes.
-    coded: Option<FrameHead>,
+    /// A frame whose number comes.
+    numbered: Option<FrameHead>,
     /// Bytes of its payload that are still to come, to the end of that.
-    code_left: u32,
+    number_left: u32,
     /// A head of a message has begun, and its last frame has not come whole.
     is_in_head: bool,
     /// The frame whose payload comes is the last of a head.
@@ -109,8 +118,8 @@ impl FrameReader {
             head: [0; HEAD_BYTES],
             known: 0,
             payload: 0,
-            coded: None,
-            code_left: 0,
+            numbered: None,
+            number_left: 0,
             is_in_head: false,
             ends_head: false,
         }
@@ -145,8 +154,8 @@ impl FrameReader {
         bytes.len()
     }
 
-    /// Follows `bytes`, and calls `note` with the head of each frame once that has come, with that
-    /// of RST_STREAM and GOAWAY once the error code has.
+    /// Follows `bytes`, and calls `note` with the head of each frame once that has come, of those
+    /// with a number once that has.
     pub(super) fn follow(&mut self, mut bytes: &[u8], mut note: impl FnMut(FrameHead)) {
         let before = self.before.min(bytes.len());
         self.before -= before;
@@ -158,15 +167,15 @@ impl FrameReader {
                 self.payload -= passed;
                 let (payload, rest) = bytes.split_at(passed as usize);
                 bytes = rest;
-                if let Some(frame) = &mut self.coded {
-                    let of_code = self.code_left.min(passed);
+                if let Some(frame) = &mut self.numbered {
+                    let of_number = self.number_left.min(passed);
                     // of more than four bytes the last ones stay
-                    for byte in &payload[..of_code as usize] {
-                        frame.error_code = frame.error_code << 8 | u32::from(*byte);
+                    for byte in &payload[..of_number as usize] {
+                        frame.number = frame.number << 8 | u32::from(*byte);
                     }
-                    self.code_left -= of_code;
-                    if self.code_left == 0 {
-                        self.coded.take().into_iter().for_each(&mut note);
+                    self.number_left -= of_number;
+                    if self.number_left == 0 {
+                        self.numbered.take().into_iter().for_each(&mut note);
                     }
                 }
                 self.end_head();
@@ -185,17 +194,17 @@ impl FrameReader {
                     flags,
                     // the first bit is reserved (RFC 9113 §4.1)
                     stream: u32::from_be_bytes(stream) & 0x7fff_ffff,
-                    error_code: 0,
+                    number: 0,
                 };
                 self.payload = frame.length;
                 self.is_in_head |= frame.is_of_head();
                 self.ends_head = frame.is_of_head() && frame.ends_head();
                 self.end_head();
-                match frame.code_bytes() {
+                match frame.bytes_to_number() {
                     0 => note(frame),
-                    code_left => {
-                        self.code_left = code_left;
-                        self.coded = Some(frame);
+                    number_left => {
+                        self.number_left = number_left;
+                        self.numbered = Some(frame);
                     }
                 }
             }
@@ -235,16 +244,18 @@ mod tests {
             frame(FrameHead::RST_STREAM, 0, &[0, 0, 0, 8]),
             frame(FrameHead::GOAWAY, 0, b"\0\0\0\x07\0\0\0\x0bcalm"),
             frame(FrameHead::GOAWAY, 0, &[9; 7]),
+            frame(FrameHead::WINDOW_UPDATE, 0, &[0, 1, 2, 3]),
+            frame(FrameHead::WINDOW_UPDATE, 0, &[7; 3]),
             frame(FrameHead::DATA, 0, &[3; 20]),
         ]
         .concat();
         for step in [1, 2, 8, 9, 10, 4096, sent.len()] {
             let mut reader = FrameReader::of_client();
-            let (mut kinds, mut codes) = (Vec::new(), Vec::new());
+            let (mut kinds, mut numbers) = (Vec::new(), Vec::new());
             for piece in sent.chunks(step) {
                 reader.follow(piece, |frame| {
                     kinds.push((frame.kind, frame.length, frame.ends_stream()));
-                    codes.push(frame.error_code);
+                    numbers.push(frame.number);
                 });
             }
             let expected = [
@@ -258,11 +269,13 @@ mod tests {
                 (3, 4, false),
                 (7, 12, false),
                 (7, 7, false),
+                (8, 4, false),
+                (8, 3, false),
                 (0, 20, false),
             ];
             assert_eq!(kinds, expected, "pieces of {step}");
-            let expected = [0, 0, 0, 0, 0x0102_0304, 0, 0, 8, 11, 0, 0];
-            assert_eq!(codes, expected, "pieces of {step}");
+            let expected = [0, 0, 0, 0, 0x0102_0304, 0, 0, 8, 11, 0, 0x0001_0203, 0, 0];
+            assert_eq!(numbers, expected, "pieces of {step}");
             assert!(!reader.is_in_head());
         }
     }

@@ -25,6 +25,9 @@ pub(super) struct SendQueue {
     bytes: Cell<usize>,
     /// Bytes that were written or dropped.
     left: Cell<u64>,
+    /// Bytes that were handed over, but for those of streams that were reset before they were
+    /// sent: what is used of the window of the connection, once they are sent.
+    window_bytes: Cell<u64>,
     order: Cell<SendOrder>,
     /// Streams that wait for room, in the order in which they came.
     waiting: RefCell<Vec<Waiting>>,
@@ -75,6 +78,11 @@ impl SendQueue {
     /// Bytes that were written, or dropped with their stream.
     pub(super) fn left_bytes(&self) -> u64 {
         self.left.get()
+    }
+
+    /// Bytes that were sent, or will be: what the window of the connection has to be open for.
+    pub(super) fn window_bytes(&self) -> u64 {
+        self.window_bytes.get()
     }
 
     /// Something is gathered: pieces that are taken wait until [`Self::written`] is called.
@@ -200,6 +208,9 @@ impl Piece {
     ) -> Self {
         let length = bytes.len();
         queue.bytes.set(queue.bytes.get() + length);
+        queue
+            .window_bytes
+            .set(queue.window_bytes.get() + length as u64);
         queue.order(|order| order.add(urgency, length));
         stream.set(stream.get() + length);
         Self {
@@ -228,6 +239,9 @@ impl Buf for Piece {
 
 impl Drop for Piece {
     fn drop(&mut self) {
+        let unsent = self.bytes.len() as u64;
+        let window_bytes = &self.queue.window_bytes;
+        window_bytes.set(window_bytes.get() - unsent);
         let piece = Gathered {
             length: self.length,
             urgency: self.urgency,
@@ -263,6 +277,22 @@ mod tests {
         queue.written();
         assert_eq!((stream.get(), queue.bytes.get()), (0, 0));
         assert_eq!(queue.left_bytes(), 1000);
+        assert_eq!(queue.window_bytes(), 1000);
+    }
+
+    #[test]
+    fn what_is_dropped_unsent_uses_no_window() {
+        let queue = Rc::new(SendQueue::default());
+        let mut piece = Piece::new(
+            vec![0; 1000].into(),
+            &queue,
+            (Urgency::default(), &stream(0)),
+        );
+        assert_eq!(queue.window_bytes(), 1000);
+        piece.advance(300);
+        assert_eq!(queue.window_bytes(), 1000);
+        drop(piece);
+        assert_eq!(queue.window_bytes(), 300);
     }
 
     #[test]

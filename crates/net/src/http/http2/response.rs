@@ -2,9 +2,9 @@
 
 use super::head;
 use super::piece::{Offer, Piece, STREAM_BYTES_MAX};
-use super::shared::{HeadPlace, Shared};
+use super::shared::{HeadPlace, Shared, WindowTurns};
 use super::stream_capacity::{
-    WindowWait, copied, io_error, poll_queue_room, poll_wider, poll_window,
+    WindowWait, copied, io_error, poll_queue_room, poll_reset, poll_wider, poll_window,
 };
 use super::websocket;
 use crate::http::content_form::ContentForm;
@@ -130,6 +130,43 @@ struct Stop {
     since: Instant,
     /// Bytes that were sent since.
     bytes: usize,
+    /// What the client had opened the window of the connection by.
+    opened: u64,
+}
+
+impl Stop {
+    fn begin(opened: u64) -> Self {
+        Self {
+            since: Instant::now(),
+            bytes: 0,
+            opened,
+        }
+    }
+}
+
+/// How many of `room` bytes the windows permit, once it is the turn of a stream that makes this
+/// offer.
+fn poll_turn(
+    cx: &mut Context<'_>,
+    turns: &WindowTurns,
+    stream: &mut SendStream<Piece>,
+    (offer, room): (Offer<'_>, usize),
+) -> Poll<io::Result<usize>> {
+    if !turns.is_behind(offer.urgency) {
+        let permitted = poll_window(cx, stream, room);
+        if permitted.is_ready() {
+            turns.take(offer.stream);
+            return permitted;
+        }
+        if turns.is_open() {
+            // it waits for its own, and `h2` wakes it
+            turns.leave(offer.stream);
+            return Poll::Pending;
+        }
+    }
+    stream.reserve_capacity(0);
+    turns.wait((offer.urgency, offer.stream), cx.waker());
+    poll_reset(cx, stream)
 }
 
 impl Http2Response {
@@ -188,7 +225,8 @@ impl Http2Response {
 
     /// Whether its content waits for that of others, which are more urgent.
     pub(crate) fn is_behind_others(&self) -> bool {
-        self.shared.queue.is_behind(self.urgency)
+        let shared = &self.shared;
+        shared.queue.is_behind(self.urgency) || shared.window_turns.is_behind(self.urgency)
     }
 
     pub(crate) fn disconnect(&self) -> Http2Disconnect {
@@ -331,12 +369,18 @@ impl Http2Response {
         let queue = &self.shared.queue;
         let room = ready!(poll_queue_room(queue, cx, stream, offered, stream_offer))?;
         let count = loop {
-            let Poll::Ready(count) = poll_window(cx, stream, room) else {
-                let stop = self.stop.get_or_insert_with(|| Stop {
-                    since: Instant::now(),
-                    bytes: 0,
-                });
+            let turns = &self.shared.window_turns;
+            let Poll::Ready(count) = poll_turn(cx, turns, stream, (stream_offer, room)) else {
+                let begin = || Stop::begin(turns.opened_bytes());
+                let stop = self.stop.get_or_insert_with(begin);
                 if stop.since.elapsed() < self.shared.window_closed {
+                    return Poll::Pending;
+                }
+                // what the client opens is for others, which are more urgent
+                let others = WINDOW_BYTES_MIN.saturating_mul(turns.count()) as u64;
+                let opened = turns.opened_bytes() - stop.opened;
+                if turns.is_behind(self.urgency) && opened >= others {
+                    *stop = begin();
                     return Poll::Pending;
                 }
                 self.stop = None;
@@ -390,6 +434,7 @@ impl Http2Response {
         };
         let piece = Piece::new(bytes, &self.shared.queue, (self.urgency, &self.queued));
         stream.send_data(piece, ends).map_err(io_error)?;
+        self.shared.window_turns.call_next();
         if ends {
             *half = SendHalf::Ended;
         }
@@ -503,5 +548,6 @@ impl Drop for Http2Response {
     fn drop(&mut self) {
         self.abort();
         self.shared.queue.forget(&self.queued);
+        self.shared.window_turns.leave(&self.queued);
     }
 }

@@ -1,8 +1,10 @@
 //! What the streams of a connection share.
 
 mod receive_window;
+mod window_turns;
 
 pub(super) use receive_window::{CONNECTION_WINDOW, ReceiveWindow, STREAM_WINDOW};
+pub(super) use window_turns::WindowTurns;
 
 use super::frame_reader::{FrameHead, FrameReader};
 use super::piece::SendQueue;
@@ -43,6 +45,7 @@ pub(super) struct Shared {
     pub(super) socket: ClientSocket,
     pub(super) send_buffer: RefCell<SendBuffer>,
     pub(super) queue: Rc<SendQueue>,
+    pub(super) window_turns: WindowTurns,
     pub(super) receive_window: ReceiveWindow,
     /// How long a stream may be stopped by its window.
     pub(super) window_closed: Duration,
@@ -146,10 +149,12 @@ impl Shared {
         (budget, client): (FrameBudget, Option<ResetBudget>),
         now: Tick,
     ) -> Self {
+        let queue = Rc::<SendQueue>::default();
         Self {
             send_buffer: RefCell::new(SendBuffer::new(&socket)),
             socket,
-            queue: Rc::default(),
+            window_turns: WindowTurns::new(Rc::clone(&queue)),
+            queue,
             receive_window,
             window_closed,
             frames: RefCell::new(Frames {
@@ -201,7 +206,12 @@ impl Shared {
                     return self.small_frames.set(small);
                 }
                 FrameHead::RST_STREAM => FrameKind::Reset,
-                FrameHead::WINDOW_UPDATE => FrameKind::WindowUpdate,
+                FrameHead::WINDOW_UPDATE => {
+                    if frame.stream == 0 {
+                        self.window_turns.open(frame.window_bytes());
+                    }
+                    FrameKind::WindowUpdate
+                }
                 _ => FrameKind::Control,
             };
             if kind == FrameKind::Request {
@@ -213,6 +223,7 @@ impl Shared {
             // content that `h2` has taken may be behind a window that these make smaller
             if frame.is_settings() && self.has_settings.replace(true) {
                 self.queue.ignore_urgency();
+                self.window_turns.ignore_urgency();
             }
             counts.note(now, kind);
         });
@@ -223,6 +234,7 @@ impl Shared {
         let sent = self.send_buffer.borrow_mut().poll_write(&self.socket, cx);
         if sent.is_ready() {
             self.queue.written();
+            self.window_turns.call_next();
             self.unsent_heads.set(0);
             self.waiting_heads.take().into_iter().for_each(Waker::wake);
         }
@@ -279,9 +291,9 @@ impl Shared {
         let now = self.now.get();
         frames.sent.follow(bytes, |frame| {
             let kind = match frame.kind {
-                FrameHead::RST_STREAM => FrameKind::of_sent_reset(frame.error_code),
+                FrameHead::RST_STREAM => FrameKind::of_sent_reset(frame.number),
                 FrameHead::DATA => Some(FrameKind::SentContent),
-                FrameHead::GOAWAY if frame.error_code != 0 => {
+                FrameHead::GOAWAY if frame.number != 0 => {
                     self.has_failed.set(true);
                     None
                 }

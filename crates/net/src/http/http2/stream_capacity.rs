@@ -36,7 +36,10 @@ pub(super) fn poll_queue_room(
 }
 
 /// Ready with an error once the stream was reset, or its connection has ended.
-fn poll_reset<T>(cx: &mut Context<'_>, stream: &mut SendStream<Piece>) -> Poll<io::Result<T>> {
+pub(super) fn poll_reset<T>(
+    cx: &mut Context<'_>,
+    stream: &mut SendStream<Piece>,
+) -> Poll<io::Result<T>> {
     ready!(stream.poll_reset(cx)).map_err(io_error)?;
     Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()))
 }

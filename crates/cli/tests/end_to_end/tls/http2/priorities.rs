@@ -1,7 +1,9 @@
 //! Responses in the order of their urgency (RFC 9218), and the field in one cache for all.
 
 use super::Clear;
-use super::frames::{DATA, END_STREAM, Frame, Frames, INITIAL_WINDOW_SIZE, WINDOW_UPDATE, get};
+use super::frames::{
+    DATA, END_STREAM, Frame, Frames, HEADERS, INITIAL_WINDOW_SIZE, RST_STREAM, WINDOW_UPDATE, get,
+};
 use crate::support::{Metrics, content};
 
 /// Bytes of each response: much more than the kernel holds for a client that does not read, and
@@ -78,6 +80,115 @@ fn equally_urgent_responses_share_the_connection() {
     let ended = first.max(second);
     assert_eq!(ended, BYTES);
     assert!(first.min(second) > BYTES / 4, "{first} {second}");
+}
+
+/// The window of a connection at first, bytes (RFC 9113 §6.9.2).
+const FIRST_WINDOW: usize = 65_535;
+
+/// A client whose connection has used up its window for a response of which it found `less`
+/// urgent, and has then asked for the same with these priorities, on streams 3, 5 and so on. The
+/// windows of its streams are so wide.
+fn behind_a_used_window(clear: &Clear, stream_window: u32, less: &str, more: &[&str]) -> Frames {
+    let url = clear.weir.url("/stored/large");
+    clear.nginx.file("stored/large", &content(5, BYTES));
+    let fetch = || Clear::curl().args(["-H", "Host: a.test"]).fetch(&url);
+    fetch().reply().expect(200);
+    let windows = [(INITIAL_WINDOW_SIZE, stream_window)];
+    let mut client = Frames::with_settings(clear.weir.address(), &windows);
+    let asked = |priority| [&get("/stored/large")[..], &[("priority", priority)]].concat();
+    client.request(1, &asked(less));
+    assert_eq!(taken(&mut client, FIRST_WINDOW), [(1, FIRST_WINDOW)]);
+    for (stream, priority) in (3..).step_by(2).zip(more) {
+        client.request(stream, &asked(priority));
+        // a head is sent whatever the window is, and behind it its content waits
+        assert_eq!(client.until(HEADERS).stream, stream);
+    }
+    let are_taken = |now: &Metrics| now.count("weir_requests_in_flight") == more.len() as u64 + 1;
+    clear.weir.until("all are under way", are_taken);
+    client
+}
+
+/// Opens the window of the connection.
+fn open(client: &mut Frames, bytes: usize) {
+    let bytes = u32::try_from(bytes).expect("a window");
+    client.send(WINDOW_UPDATE, 0, 0, &bytes.to_be_bytes());
+}
+
+/// The streams of the next `bytes` of content in the order in which they come, with the bytes of
+/// each turn.
+fn taken(client: &mut Frames, bytes: usize) -> Vec<(u32, usize)> {
+    let mut turns: Vec<(u32, usize)> = Vec::new();
+    let mut left = bytes;
+    while left > 0 {
+        let frame = client.until(DATA);
+        assert_eq!(frame.kind, DATA, "the connection is open");
+        let count = frame.payload.len();
+        left = left
+            .checked_sub(count)
+            .expect("no more than the windows permit");
+        match turns.last_mut() {
+            Some((stream, bytes)) if *stream == frame.stream => *bytes += count,
+            _ => turns.push((frame.stream, count)),
+        }
+    }
+    turns
+}
+
+#[test]
+fn window_of_a_connection_is_for_the_more_urgent_response() {
+    let clear = Clear::start();
+    let client = &mut behind_a_used_window(&clear, (1 << 31) - 1, "u=6", &["u=1"]);
+    let mut left = BYTES;
+    while left > 0 {
+        let step = left.min(200_000);
+        open(client, step);
+        assert_eq!(taken(client, step), [(3, step)]);
+        left -= step;
+    }
+    open(client, 100_000);
+    assert_eq!(taken(client, 100_000), [(1, 100_000)]);
+}
+
+#[test]
+fn window_of_a_connection_is_shared_by_equally_urgent_responses() {
+    let clear = Clear::start();
+    let client = &mut behind_a_used_window(&clear, (1 << 31) - 1, "u=5", &["u=2", "u=2", "u=2"]);
+    let mut bytes = [0; 8];
+    for _ in 0..30 {
+        open(client, 100_000);
+        for (stream, count) in taken(client, 100_000) {
+            bytes[stream as usize] += count;
+        }
+    }
+    assert_eq!(bytes[1], 0);
+    for stream in [3, 5, 7] {
+        assert!(bytes[stream] > 500_000, "{bytes:?}");
+    }
+}
+
+#[test]
+fn urgent_response_whose_own_window_is_closed_leaves_that_of_the_connection_to_others() {
+    let clear = Clear::start();
+    let client = &mut behind_a_used_window(&clear, 100_000, "u=6", &["u=1"]);
+    open(client, 1_000_000);
+    // all that both have of their own
+    let rest = 100_000 - FIRST_WINDOW;
+    assert_eq!(taken(client, 100_000 + rest), [(3, 100_000), (1, rest)]);
+    client.send(WINDOW_UPDATE, 0, 1, &50_000_u32.to_be_bytes());
+    assert_eq!(taken(client, 50_000), [(1, 50_000)]);
+    client.send(WINDOW_UPDATE, 0, 3, &50_000_u32.to_be_bytes());
+    assert_eq!(taken(client, 50_000), [(3, 50_000)]);
+}
+
+#[test]
+fn reset_of_an_urgent_response_leaves_the_window_of_the_connection_to_others() {
+    let clear = Clear::start();
+    let client = &mut behind_a_used_window(&clear, (1 << 31) - 1, "u=6", &["u=1"]);
+    open(client, 100_000);
+    assert_eq!(taken(client, 100_000), [(3, 100_000)]);
+    client.send(RST_STREAM, 0, 3, &8_u32.to_be_bytes());
+    open(client, 100_000);
+    assert_eq!(taken(client, 100_000), [(1, 100_000)]);
 }
 
 /// The content of a response to a client that says this priority, if it says one.
