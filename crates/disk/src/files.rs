@@ -13,6 +13,7 @@ mod ring;
 #[cfg(any(test, feature = "simulated"))]
 pub mod simulated;
 mod system;
+mod system_lock;
 
 pub use batch::{Batch, Interrupter, Transfer, TransferResult};
 pub use memory::Memory;
@@ -113,7 +114,8 @@ pub trait Files: Send + Sync + Debug {
 
     /// Locks the file `path` for this process (`flock`), creating it if need be, and writes the
     /// process id into it. The directory that it is in is locked, too, where that can be: the file
-    /// may be removed.
+    /// may be removed. A lock whose process has ended is waited for, as the kernel gives it back
+    /// some time after a `kill -9`.
     ///
     /// # Errors
     /// What the system says.

@@ -1,34 +1,19 @@
 //! Files of the kernel.
 
 use super::ring::Ring;
-use super::{Access, Batch, File, Files, HeldLock, Lock, Space, has_each_page, residency};
+use super::{Access, Batch, File, Files, Lock, Space, has_each_page, residency, system_lock};
 use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
 use rustix::io::{Errno, ReadWriteFlags};
-use std::fs::{OpenOptions, TryLockError};
-use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
+use std::fs::OpenOptions;
+use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Pieces in one call; the kernel takes 1024.
 const PIECES_MAX: usize = 1024;
-
-/// A lock of a directory.
-#[derive(Debug)]
-struct SystemLock {
-    file: std::fs::File,
-    _directory: Option<std::fs::File>,
-}
-
-impl HeldLock for SystemLock {
-    fn is_of(&self, path: &Path) -> bool {
-        let id = |found: std::fs::Metadata| (found.dev(), found.ino());
-        let (ours, there) = (self.file.metadata(), std::fs::metadata(path));
-        matches!((ours.map(id), there.map(id)), (Ok(ours), Ok(there)) if ours == there)
-    }
-}
 
 /// The file system of this machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,37 +93,7 @@ impl Files for SystemFiles {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Lock> {
-        let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600);
-        let mut file = options.open(path)?;
-        let directory = path.parent().map(std::fs::File::open).transpose()?;
-        let taken = match directory.as_ref().map(std::fs::File::try_lock) {
-            Some(Err(TryLockError::WouldBlock)) => true,
-            // some file systems lock no directories: then the file's lock is all there is
-            None | Some(Ok(()) | Err(TryLockError::Error(_))) => match file.try_lock() {
-                Ok(()) => false,
-                Err(TryLockError::WouldBlock) => true,
-                Err(TryLockError::Error(error)) => return Err(error),
-            },
-        };
-        if taken {
-            let mut text = String::new();
-            let read = file.take(20).read_to_string(&mut text);
-            let pid = read.ok().and_then(|_| text.trim().parse().ok());
-            return Ok(Lock::Taken(pid));
-        }
-        file.set_len(0)?;
-        file.rewind()?;
-        writeln!(file, "{}", std::process::id())?;
-        Ok(Lock::Held(Box::new(SystemLock {
-            file,
-            _directory: directory,
-        })))
+        system_lock::lock(path)
     }
 
     fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
