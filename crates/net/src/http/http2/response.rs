@@ -398,6 +398,7 @@ impl Http2Response {
                 if !self.has_wide_window && self.shared.may_send_short() {
                     break count;
                 }
+                turns.wait_for_more(count);
                 self.wait = Some(WindowWait::begin(self.has_wide_window));
                 continue;
             };

@@ -68,10 +68,15 @@ impl WindowTurns {
         self.waiting.borrow().len()
     }
 
+    /// Bytes that are left of it.
+    fn left_bytes(&self) -> u64 {
+        let opened = FIRST_BYTES.saturating_add(self.opened.get());
+        opened.saturating_sub(self.queue.window_bytes())
+    }
+
     /// Whether something is left of it.
     pub(in crate::http::http2) fn is_open(&self) -> bool {
-        let opened = FIRST_BYTES.saturating_add(self.opened.get());
-        opened > self.queue.window_bytes()
+        self.left_bytes() > 0
     }
 
     /// Whether a stream is to leave the window to others, which are more urgent and wait for it.
@@ -102,6 +107,14 @@ impl WindowTurns {
     pub(in crate::http::http2) fn take(&self, stream: &Rc<Cell<usize>>) {
         let mut waiting = self.waiting.borrow_mut();
         waiting.retain(|it| !Rc::ptr_eq(&it.stream, stream));
+    }
+
+    /// A stream that may send `count` bytes waits for more: if it is for its own window, the next is
+    /// called.
+    pub(in crate::http::http2) fn wait_for_more(&self, count: usize) {
+        if self.left_bytes() > count as u64 {
+            self.call_next();
+        }
     }
 
     /// A stream does not wait for this window, and leaves it to the next.
@@ -243,6 +256,21 @@ mod tests {
         assert!(turns.is_open());
         turns.leave(&urgent.bytes);
         assert!(!turns.is_behind(other.urgency));
+        assert_eq!((urgent.calls(), other.calls()), (1, 1));
+    }
+
+    #[test]
+    fn stream_whose_own_window_is_narrow_does_not_have_the_next_wait_with_it() {
+        let (turns, _used) = closed();
+        let (urgent, other) = (Stream::new(b"u=1"), Stream::new(b"u=5"));
+        urgent.wait(&turns);
+        other.wait(&turns);
+        turns.open(500);
+        turns.take(&urgent.bytes);
+        // all that there is, it has
+        turns.wait_for_more(500);
+        assert_eq!((urgent.calls(), other.calls()), (1, 0));
+        turns.wait_for_more(10);
         assert_eq!((urgent.calls(), other.calls()), (1, 1));
     }
 
