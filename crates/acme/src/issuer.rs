@@ -366,7 +366,8 @@ fn spoken(seconds: i64) -> String {
 const fn advice(end: AcmeOrderEnd) -> &'static str {
     match end {
         AcmeOrderEnd::Unreachable => {
-            "; see whether `acme.directory` is right and whether a firewall is in between"
+            "; see whether `acme.directory` is right, whether a firewall is in between, and, of an \
+             authority of your own, whether `acme.ca` has its certificate"
         }
         AcmeOrderEnd::Storage => "; nothing is ordered until files can be written in `acme.folder`",
         _ => "",
