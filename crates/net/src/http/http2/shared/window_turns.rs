@@ -109,8 +109,8 @@ impl WindowTurns {
         waiting.retain(|it| !Rc::ptr_eq(&it.stream, stream));
     }
 
-    /// A stream that may send `count` bytes waits for more: if it is for its own window, the next is
-    /// called.
+    /// A stream that may send `count` bytes waits for more. If that is for its own window, the next
+    /// one is called.
     pub(in crate::http::http2) fn wait_for_more(&self, count: usize) {
         if self.left_bytes() > count as u64 {
             self.call_next();
