@@ -2,9 +2,9 @@
 
 use super::head;
 use super::piece::{Offer, Piece, STREAM_BYTES_MAX};
-use super::shared::{HeadPlace, Shared, WindowTurns};
+use super::shared::{HeadPlace, Shared};
 use super::stream_capacity::{
-    WindowWait, copied, io_error, poll_queue_room, poll_reset, poll_wider, poll_window,
+    Stop, Turn, WindowWait, copied, io_error, poll_queue_room, poll_wider,
 };
 use super::websocket;
 use crate::http::content_form::ContentForm;
@@ -19,12 +19,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::time::Instant;
 use weir_semantics::Urgency;
-
-/// Of a client that opens the window of a stream, it does so by as many bytes within each
-/// `window_closed`: one that opens it byte by byte holds a response as one that does not open it.
-const WINDOW_BYTES_MIN: usize = 1024;
 
 /// A wait that another timer of the same limit has ended may be shorter than that by as much.
 const TIMER_SLACK: Duration = Duration::from_millis(50);
@@ -105,7 +100,7 @@ pub(crate) struct Http2Response {
     queued: Rc<Cell<usize>>,
     unsent_limit: Option<u32>,
     sent_bytes: u64,
-    stop: Option<Stop>,
+    stop: Option<Box<Stop>>,
     wait: Option<Box<WindowWait>>,
     /// The window of its stream has permitted more than a little.
     has_wide_window: bool,
@@ -123,50 +118,6 @@ enum Tunnel {
     Requested,
     /// It is one.
     Open,
-}
-
-/// The window of a stream is closed, or was lately.
-struct Stop {
-    since: Instant,
-    /// Bytes that were sent since.
-    bytes: usize,
-    /// What the client had opened the window of the connection by.
-    opened: u64,
-}
-
-impl Stop {
-    fn begin(opened: u64) -> Self {
-        Self {
-            since: Instant::now(),
-            bytes: 0,
-            opened,
-        }
-    }
-}
-
-/// How many of `room` bytes the windows permit, once it is the turn of a stream that makes this
-/// offer.
-fn poll_turn(
-    cx: &mut Context<'_>,
-    turns: &WindowTurns,
-    stream: &mut SendStream<Piece>,
-    (offer, room): (Offer<'_>, usize),
-) -> Poll<io::Result<usize>> {
-    if !turns.is_behind(offer.urgency) {
-        let permitted = poll_window(cx, stream, room);
-        if permitted.is_ready() {
-            turns.take(offer.stream);
-            return permitted;
-        }
-        if turns.is_open() {
-            // it waits for its own, and `h2` wakes it
-            turns.leave(offer.stream);
-            return Poll::Pending;
-        }
-    }
-    stream.reserve_capacity(0);
-    turns.wait((offer.urgency, offer.stream), cx.waker());
-    poll_reset(cx, stream)
 }
 
 impl Http2Response {
@@ -368,22 +319,20 @@ impl Http2Response {
         };
         let queue = &self.shared.queue;
         let room = ready!(poll_queue_room(queue, cx, stream, offered, stream_offer))?;
+        let turn = Turn {
+            turns: &self.shared.window_turns,
+            urgency: self.urgency,
+            stream: &self.queued,
+        };
         let count = loop {
-            let turns = &self.shared.window_turns;
-            let Poll::Ready(count) = poll_turn(cx, turns, stream, (stream_offer, room)) else {
-                let begin = || Stop::begin(turns.opened_bytes());
-                let stop = self.stop.get_or_insert_with(begin);
-                if stop.since.elapsed() < self.shared.window_closed {
-                    return Poll::Pending;
-                }
-                // what the client opens is for others, which are more urgent
-                let others = WINDOW_BYTES_MIN.saturating_mul(turns.count()) as u64;
-                let opened = turns.opened_bytes() - stop.opened;
-                if turns.is_behind(self.urgency) && opened >= others {
-                    *stop = begin();
-                    return Poll::Pending;
-                }
+            if let Some(wait) = &mut self.wait {
+                wait.release(turn.turns);
+            }
+            let Poll::Ready(count) = turn.poll(cx, stream, room) else {
+                let limit = self.shared.window_closed;
+                ready!(Stop::poll_passed(&mut self.stop, cx, turn, limit));
                 self.stop = None;
+                turn.turns.leave(&self.queued);
                 half.reset(Reason::CANCEL);
                 self.shared.note_stall();
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
@@ -398,7 +347,6 @@ impl Http2Response {
                 if !self.has_wide_window && self.shared.may_send_short() {
                     break count;
                 }
-                turns.wait_for_more(count);
                 self.wait = Some(WindowWait::begin(self.has_wide_window));
                 continue;
             };
@@ -406,18 +354,14 @@ impl Http2Response {
             if wait.poll_passed(cx, may_send_short).is_ready() {
                 break count;
             }
+            wait.hold(cx, stream, (turn, count));
             ready!(poll_wider(cx, stream))?;
         };
         if self.wait.take().is_some() {
             self.shared.note_gathered(count);
         }
-        let is_over = self.stop.as_mut().is_some_and(|stop| {
-            stop.bytes += count;
-            stop.bytes >= WINDOW_BYTES_MIN || count == offered
-        });
-        if is_over {
-            self.stop = None;
-        }
+        let stop = &mut self.stop;
+        stop.take_if(|stop| stop.is_over(count, offered));
         Poll::Ready(Ok(count))
     }
 
@@ -435,7 +379,7 @@ impl Http2Response {
         };
         let piece = Piece::new(bytes, &self.shared.queue, (self.urgency, &self.queued));
         stream.send_data(piece, ends).map_err(io_error)?;
-        self.shared.window_turns.call_next();
+        self.shared.window_turns.leave(&self.queued);
         if ends {
             *half = SendHalf::Ended;
         }
@@ -518,7 +462,7 @@ impl Http2Response {
         }
         let limit = self.shared.window_closed.saturating_sub(TIMER_SLACK);
         let stop = self.stop.take();
-        if stop.is_some_and(|stop| stop.since.elapsed() >= limit) {
+        if stop.is_some_and(|stop| stop.elapsed() >= limit) {
             self.shared.note_stall();
         }
         let mut half = self.half.borrow_mut();
@@ -549,6 +493,10 @@ impl Drop for Http2Response {
     fn drop(&mut self) {
         self.abort();
         self.shared.queue.forget(&self.queued);
-        self.shared.window_turns.leave(&self.queued);
+        let turns = &self.shared.window_turns;
+        if let Some(wait) = &mut self.wait {
+            wait.release(turns);
+        }
+        turns.leave(&self.queued);
     }
 }

@@ -2,12 +2,17 @@
 //! for, and then what the windows permit.
 
 use super::piece::{Offer, Piece, SendQueue};
+use super::shared::WindowTurns;
 use crate::deadline::Deadline;
 use bytes::Bytes;
 use h2::SendStream;
+use std::cell::Cell;
 use std::io;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tokio::time::Instant;
+use weir_semantics::Urgency;
 
 /// A frame of so many bytes is sent whenever the windows permit it.
 const SHORT_BYTES: usize = 1024;
@@ -36,10 +41,7 @@ pub(super) fn poll_queue_room(
 }
 
 /// Ready with an error once the stream was reset, or its connection has ended.
-pub(super) fn poll_reset<T>(
-    cx: &mut Context<'_>,
-    stream: &mut SendStream<Piece>,
-) -> Poll<io::Result<T>> {
+fn poll_reset<T>(cx: &mut Context<'_>, stream: &mut SendStream<Piece>) -> Poll<io::Result<T>> {
     ready!(stream.poll_reset(cx)).map_err(io_error)?;
     Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()))
 }
@@ -61,6 +63,141 @@ pub(super) fn poll_window(
     Poll::Ready(Ok(open.min(room)))
 }
 
+/// A stream to a client, which has its turn at the window of the connection.
+#[derive(Clone, Copy)]
+pub(super) struct Turn<'t> {
+    pub(super) turns: &'t WindowTurns,
+    pub(super) urgency: Urgency,
+    /// Which stream it is.
+    pub(super) stream: &'t Rc<Cell<usize>>,
+}
+
+impl Turn<'_> {
+    /// How many of `room` bytes the windows permit, once it is its turn; at least one.
+    pub(super) fn poll(
+        self,
+        cx: &mut Context<'_>,
+        stream: &mut SendStream<Piece>,
+        room: usize,
+    ) -> Poll<io::Result<usize>> {
+        let turns = self.turns;
+        if turns.is_ignored() {
+            return poll_window(cx, stream, room);
+        }
+        if !turns.is_behind(self.urgency) {
+            match poll_window(cx, stream, room) {
+                Poll::Ready(Ok(count)) => {
+                    if count < room {
+                        // for the rest it asks when it is its turn again
+                        stream.reserve_capacity(count);
+                    }
+                    return Poll::Ready(Ok(count));
+                }
+                Poll::Ready(Err(error)) => {
+                    turns.leave(self.stream);
+                    return Poll::Ready(Err(error));
+                }
+                Poll::Pending if turns.is_open() => {
+                    // it waits for its own window. `h2` wakes it by one byte of that: more would
+                    // not be for whose turn it is then
+                    stream.reserve_capacity(1);
+                    turns.leave(self.stream);
+                    return Poll::Pending;
+                }
+                Poll::Pending => {}
+            }
+        }
+        stream.reserve_capacity(0);
+        let reset = poll_reset(cx, stream);
+        match reset {
+            Poll::Ready(_) => turns.leave(self.stream),
+            Poll::Pending => turns.wait((self.urgency, self.stream), cx.waker()),
+        }
+        reset
+    }
+
+    /// A stream that may send `count` bytes waits for more, until it has them ([`WindowWait::release`]).
+    fn wait_for_more(self, cx: &Context<'_>, stream: &mut SendStream<Piece>, count: usize) {
+        let turns = self.turns;
+        turns.hold(count);
+        if turns.is_ignored() {
+            return;
+        }
+        if turns.is_open() {
+            // its own window is what is short
+            stream.reserve_capacity(count + 1);
+            turns.leave(self.stream);
+        } else {
+            turns.wait((self.urgency, self.stream), cx.waker());
+        }
+    }
+}
+
+/// The windows of a stream permit nothing, or did so lately.
+pub(super) struct Stop {
+    since: Instant,
+    /// Bytes that were sent since.
+    bytes: usize,
+    /// What the client had opened the window of the connection by.
+    opened: u64,
+    /// Wakes a stream that is behind others: the limits of its caller do not run then.
+    deadline: Option<Deadline>,
+}
+
+impl Stop {
+    /// Of a client that opens the window of a stream, it does so by as many bytes within each
+    /// limit: one that opens it byte by byte holds a response as one that does not open it.
+    const BYTES_MIN: usize = 1024;
+
+    fn begin(turns: &WindowTurns) -> Box<Self> {
+        Box::new(Self {
+            since: Instant::now(),
+            bytes: 0,
+            opened: turns.opened_bytes(),
+            deadline: None,
+        })
+    }
+
+    /// Ready once a stream has been stopped for `limit`. What the client opens of the connection's
+    /// window may be for others: one that waits for that goes on if it is enough for all.
+    pub(super) fn poll_passed(
+        stop: &mut Option<Box<Self>>,
+        cx: &mut Context<'_>,
+        turn: Turn<'_>,
+        limit: Duration,
+    ) -> Poll<()> {
+        let turns = turn.turns;
+        loop {
+            let begun = stop.get_or_insert_with(|| Self::begin(turns));
+            let left = limit.saturating_sub(begun.since.elapsed());
+            if !left.is_zero() {
+                if !turns.is_behind(turn.urgency) {
+                    return Poll::Pending;
+                }
+                let deadline = begun.deadline.get_or_insert_with(|| Deadline::new(left));
+                ready!(deadline.poll_passed(cx));
+            }
+            let for_all = Self::BYTES_MIN.saturating_mul(turns.count()) as u64;
+            let opened = turns.opened_bytes() - begun.opened;
+            if !turns.is_waiting(turn.stream) || opened < for_all {
+                return Poll::Ready(());
+            }
+            *stop = None;
+        }
+    }
+
+    /// How long it has lasted.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// So many bytes of those `offered` are sent: whether it is over.
+    pub(super) fn is_over(&mut self, count: usize, offered: usize) -> bool {
+        self.bytes += count;
+        self.bytes >= Self::BYTES_MIN || count == offered
+    }
+}
+
 /// Ready once the windows permit more than they did, or an error once the stream was reset.
 pub(super) fn poll_wider(
     cx: &mut Context<'_>,
@@ -80,6 +217,8 @@ pub(super) struct WindowWait {
     deadline: Deadline,
     /// A short frame is sent sooner if the connection may have one.
     is_first: bool,
+    /// Bytes that the windows permit meanwhile, and which no other stream has.
+    held: usize,
 }
 
 impl WindowWait {
@@ -103,7 +242,24 @@ impl WindowWait {
         Box::new(Self {
             deadline: Deadline::new(wait),
             is_first,
+            held: 0,
         })
+    }
+
+    /// Holds the `count` bytes that a stream may send, until [`Self::release`].
+    pub(super) fn hold(
+        &mut self,
+        cx: &Context<'_>,
+        stream: &mut SendStream<Piece>,
+        (turn, count): (Turn<'_>, usize),
+    ) {
+        self.held = count;
+        turn.wait_for_more(cx, stream, count);
+    }
+
+    /// What was held is sent, or others may have it.
+    pub(super) fn release(&mut self, turns: &WindowTurns) {
+        turns.release(std::mem::take(&mut self.held));
     }
 
     /// Ready once it has waited long enough.

@@ -290,6 +290,25 @@ fn client_that_takes_nothing_of_its_connection_is_cut() {
 }
 
 #[test]
+fn window_of_a_connection_that_stays_closed_ends_all_its_streams() {
+    // by an exchange each, as what is on disk alone, or comes from a next hop, has
+    let clear = Clear::with(|config| config.set("limits.client_silence", "\"500ms\""));
+    clear.nginx.file("large", &content(3, 1 << 20));
+    let windows = [(INITIAL_WINDOW_SIZE, (1 << 31) - 1)];
+    let mut client = Frames::with_settings(clear.weir.address(), &windows);
+    let priorities = ["u=5", "u=0", "u=7", "u=7", "u=3"];
+    for (stream, priority) in (1..).step_by(2).zip(priorities) {
+        let fields = [&get("/large")[..], &[("priority", priority)]].concat();
+        client.request(stream, &fields);
+    }
+    let mut ended: Vec<u32> = priorities.map(|_| client.until(RST_STREAM).stream).into();
+    ended.sort_unstable();
+    assert_eq!(ended, [1, 3, 5, 7, 9]);
+    clear.expect_resets("window", 5);
+    clear.expect_others_are_served();
+}
+
+#[test]
 fn window_that_is_opened_byte_by_byte_ends_its_stream() {
     let clear = Clear::with(|config| config.set("limits.client_silence", "\"500ms\""));
     clear.nginx.file("large", &content(3, 100_000));

@@ -7,8 +7,8 @@
 //! equal ones in the order in which they came.
 //!
 //! Whether a stream waits for its own window or for that of the connection, `h2` does not tell. It
-//! is the connection's if what its client has opened of it is used up; a stream that gets nothing
-//! although there is some waits for its own, and holds up none.
+//! is the connection's if what its client has opened of it is used up, or held by streams that wait
+//! for more. A stream that gets nothing although there is some waits for its own, and holds up none.
 
 use crate::http::http2::piece::SendQueue;
 use std::cell::{Cell, RefCell};
@@ -26,6 +26,8 @@ pub(in crate::http::http2) struct WindowTurns {
     opened: Cell<u64>,
     /// Has the content that was handed over.
     queue: Rc<SendQueue>,
+    /// Bytes of it that streams have from `h2` and have handed nothing over for.
+    held: Cell<u64>,
     /// In the order in which they came; no more than there are streams.
     waiting: RefCell<Vec<Waiting>>,
     /// All streams are equal from now on.
@@ -38,6 +40,8 @@ struct Waiting {
     urgency: Urgency,
     /// Which stream it is.
     stream: Rc<Cell<usize>>,
+    /// It was called, and has not come yet.
+    is_called: bool,
     task: Waker,
 }
 
@@ -47,6 +51,7 @@ impl WindowTurns {
         Self {
             opened: Cell::new(0),
             queue,
+            held: Cell::new(0),
             waiting: RefCell::default(),
             is_ignored: Cell::new(false),
         }
@@ -68,24 +73,43 @@ impl WindowTurns {
         self.waiting.borrow().len()
     }
 
-    /// Bytes that are left of it.
-    fn left_bytes(&self) -> u64 {
-        let opened = FIRST_BYTES.saturating_add(self.opened.get());
-        opened.saturating_sub(self.queue.window_bytes())
-    }
-
     /// Whether something is left of it.
     pub(in crate::http::http2) fn is_open(&self) -> bool {
-        self.left_bytes() > 0
+        let opened = FIRST_BYTES.saturating_add(self.opened.get());
+        opened > self.queue.window_bytes().saturating_add(self.held.get())
+    }
+
+    /// A stream has so many bytes of it, and waits for more.
+    pub(in crate::http::http2) fn hold(&self, bytes: usize) {
+        self.held.set(self.held.get() + bytes as u64);
+    }
+
+    /// A stream that held so many bytes hands them over, or back.
+    pub(in crate::http::http2) fn release(&self, bytes: usize) {
+        self.held.set(self.held.get().saturating_sub(bytes as u64));
+    }
+
+    /// Whether all streams are equal: they have no turns then, and ask `h2`.
+    pub(in crate::http::http2) fn is_ignored(&self) -> bool {
+        self.is_ignored.get()
     }
 
     /// Whether a stream is to leave the window to others, which are more urgent and wait for it.
+    /// One that was called and does not come holds up none.
     pub(in crate::http::http2) fn is_behind(&self, urgency: Urgency) -> bool {
         let waiting = self.waiting.borrow();
-        !self.is_ignored.get() && waiting.iter().any(|other| other.urgency < urgency)
+        let mut others = waiting.iter().filter(|other| !other.is_called);
+        others.any(|other| other.urgency < urgency)
     }
 
-    /// A stream waits until it is called. It is not to ask `h2` for capacity meanwhile.
+    /// Whether a stream waits for this window.
+    pub(in crate::http::http2) fn is_waiting(&self, stream: &Rc<Cell<usize>>) -> bool {
+        let waiting = self.waiting.borrow();
+        waiting.iter().any(|it| Rc::ptr_eq(&it.stream, stream))
+    }
+
+    /// A stream waits until it is called, at its place if it has one. It is not to ask `h2` for
+    /// more capacity meanwhile.
     pub(in crate::http::http2) fn wait(
         &self,
         (urgency, stream): (Urgency, &Rc<Cell<usize>>),
@@ -94,61 +118,51 @@ impl WindowTurns {
         let mut waiting = self.waiting.borrow_mut();
         let known = waiting.iter_mut().find(|it| Rc::ptr_eq(&it.stream, stream));
         match known {
-            Some(known) => known.task.clone_from(task),
+            Some(known) => {
+                known.is_called = false;
+                known.task.clone_from(task);
+            }
             None => waiting.push(Waiting {
                 urgency,
                 stream: Rc::clone(stream),
+                is_called: false,
                 task: task.clone(),
             }),
         }
     }
 
-    /// A stream takes some of the window. Once that is handed over, the next is to be called.
-    pub(in crate::http::http2) fn take(&self, stream: &Rc<Cell<usize>>) {
+    /// A stream has handed something over, or does not wait for this window: it is the next one's.
+    pub(in crate::http::http2) fn leave(&self, stream: &Rc<Cell<usize>>) {
         let mut waiting = self.waiting.borrow_mut();
         waiting.retain(|it| !Rc::ptr_eq(&it.stream, stream));
-    }
-
-    /// A stream that may send `count` bytes waits for more. If that is for its own window, the next
-    /// one is called.
-    pub(in crate::http::http2) fn wait_for_more(&self, count: usize) {
-        if self.left_bytes() > count as u64 {
-            self.call_next();
-        }
-    }
-
-    /// A stream does not wait for this window, and leaves it to the next.
-    pub(in crate::http::http2) fn leave(&self, stream: &Rc<Cell<usize>>) {
-        self.take(stream);
+        drop(waiting);
         self.call_next();
     }
 
-    /// All streams are equal from now on, as [`SendQueue::ignore_urgency`] has it.
+    /// All streams are equal from now on, as [`SendQueue::ignore_urgency`] has it. What content is
+    /// counted for may be less than what `h2` has then, as narrower windows of streams give back
+    /// what was assigned to it (RFC 9113 §6.9.2).
     pub(super) fn ignore_urgency(&self) {
         self.is_ignored.set(true);
-        self.call_next();
+        let all = std::mem::take(&mut *self.waiting.borrow_mut());
+        all.into_iter().for_each(|it| it.task.wake());
     }
 
     /// Calls the stream whose turn it is, if something is left of the window and no content waits
     /// for the socket that is more urgent: to be called again when some has left. The next is
-    /// called once this one has taken some, or has found that it waits for its own window: so
-    /// however many wait, each is called once for what there is.
+    /// called once this one has handed something over, or has found that it waits for its own
+    /// window, and at the end of a pass of the connection.
     pub(in crate::http::http2) fn call_next(&self) {
         let mut waiting = self.waiting.borrow_mut();
         if waiting.is_empty() || !self.is_open() {
             return;
         }
-        let next = match self.is_ignored.get() {
-            true => Some(0),
-            false => (0..waiting.len()).min_by_key(|at| waiting[*at].urgency),
-        };
+        let uncalled = waiting.iter_mut().filter(|it| !it.is_called);
+        let next = uncalled.min_by_key(|it| it.urgency);
         // what a more urgent one has handed over leaves first, and it may have more
-        let next = next.filter(|next| !self.queue.is_behind(waiting[*next].urgency));
-        if let Some(next) = next {
-            // one that is called and does not come holds up none
-            let next = waiting.remove(next);
-            drop(waiting);
-            next.task.wake();
+        if let Some(next) = next.filter(|next| !self.queue.is_behind(next.urgency)) {
+            next.is_called = true;
+            next.task.wake_by_ref();
         }
     }
 }
@@ -201,9 +215,8 @@ mod tests {
 
         /// Hands over so many bytes.
         fn takes(&self, turns: &WindowTurns, bytes: usize) -> Piece {
-            turns.take(&self.bytes);
             let piece = Piece::new(vec![0; bytes].into(), &turns.queue, self.name());
-            turns.call_next();
+            turns.leave(&self.bytes);
             piece
         }
     }
@@ -260,18 +273,45 @@ mod tests {
     }
 
     #[test]
-    fn stream_whose_own_window_is_narrow_does_not_have_the_next_wait_with_it() {
+    fn what_a_stream_holds_while_it_waits_for_more_is_left_for_none() {
         let (turns, _used) = closed();
         let (urgent, other) = (Stream::new(b"u=1"), Stream::new(b"u=5"));
         urgent.wait(&turns);
         other.wait(&turns);
         turns.open(500);
-        turns.take(&urgent.bytes);
-        // all that there is, it has
-        turns.wait_for_more(500);
         assert_eq!((urgent.calls(), other.calls()), (1, 0));
-        turns.wait_for_more(10);
-        assert_eq!((urgent.calls(), other.calls()), (1, 1));
+        turns.hold(500);
+        assert!(!turns.is_open());
+        urgent.wait(&turns);
+        assert!(turns.is_behind(other.urgency));
+        turns.open(1);
+        assert_eq!((urgent.calls(), other.calls()), (2, 0));
+        // it waits for its own window: others have the rest
+        turns.release(500);
+        turns.hold(10);
+        turns.leave(&urgent.bytes);
+        assert_eq!((urgent.calls(), other.calls()), (2, 1));
+    }
+
+    #[test]
+    fn stream_that_is_called_and_finds_nothing_keeps_its_place() {
+        let (turns, _used) = closed();
+        let [first, second] = [Stream::new(b"u=3"), Stream::new(b"u=3")];
+        first.wait(&turns);
+        second.wait(&turns);
+        for round in 1..=4 {
+            turns.open(1000);
+            // the end of the pass calls the other
+            turns.call_next();
+            assert_eq!((first.calls(), second.calls()), (round, round));
+            let (served, late) = match round % 2 {
+                1 => (&first, &second),
+                _ => (&second, &first),
+            };
+            sent(served.takes(&turns, 1000));
+            served.wait(&turns);
+            late.wait(&turns);
+        }
     }
 
     #[test]
@@ -316,14 +356,13 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_equal_once_urgency_is_ignored() {
+    fn streams_ask_h2_once_urgency_is_ignored() {
         let (turns, _used) = closed();
-        let (urgent, other) = (Stream::new(b"u=1"), Stream::new(b"u=5"));
-        other.wait(&turns);
-        urgent.wait(&turns);
+        let streams = [Stream::new(b"u=1"), Stream::new(b"u=5")];
+        streams.iter().for_each(|stream| stream.wait(&turns));
         turns.ignore_urgency();
-        assert!(!turns.is_behind(other.urgency));
-        turns.open(1000);
-        assert_eq!((urgent.calls(), other.calls()), (0, 1));
+        assert!(turns.is_ignored());
+        assert!(streams.iter().all(|stream| stream.calls() == 1));
+        assert_eq!(turns.count(), 0);
     }
 }
