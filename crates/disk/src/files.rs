@@ -30,6 +30,7 @@ use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,12 +115,20 @@ pub trait Files: Send + Sync + Debug {
 
     /// Locks the file `path` for this process (`flock`), creating it if need be, and writes the
     /// process id into it. The directory that it is in is locked, too, where that can be: the file
-    /// may be removed. A lock whose process has ended is waited for, as the kernel gives it back
-    /// some time after a `kill -9`.
+    /// may be removed.
     ///
     /// # Errors
     /// What the system says.
     fn lock(&self, path: &Path) -> io::Result<Lock>;
+
+    /// The same; the lock of a process that has ended is waited for until then. The kernel gives it
+    /// back some time after a `kill -9`, once what was under way to the device is done.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn lock_by(&self, path: &Path, _until: Instant) -> io::Result<Lock> {
+        self.lock(path)
+    }
 
     /// Fills `bytes` from the system's source of randomness.
     ///

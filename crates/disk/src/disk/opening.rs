@@ -23,7 +23,10 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long locks are waited for whose processes have ended, of all directories together.
+const ENDED_PROCESS_WAIT: Duration = Duration::from_secs(5);
 
 type DirectoryParts = (Arc<Directory>, Writer, Loader);
 
@@ -74,10 +77,11 @@ fn assemble(
         .iter()
         .map(|directory| limits(config, directory))
         .collect::<Result<_, _>>()?;
+    let until = Instant::now() + ENDED_PROCESS_WAIT;
     let claimed: Vec<LockedDirectory> = config
         .directories
         .iter()
-        .map(|directory| lock_directory(&**files, &directory.path))
+        .map(|directory| lock_directory(&**files, &directory.path, until))
         .collect::<Result<_, _>>()?;
     let superblocks = superblocks(&**files, &claimed, &limits)?;
     upgrade(&**files, &claimed)?;

@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Pieces in one call; the kernel takes 1024.
 const PIECES_MAX: usize = 1024;
@@ -93,7 +93,11 @@ impl Files for SystemFiles {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Lock> {
-        system_lock::lock(path)
+        system_lock::try_lock(path)
+    }
+
+    fn lock_by(&self, path: &Path, until: Instant) -> io::Result<Lock> {
+        system_lock::lock_by(path, until)
     }
 
     fn random(&self, bytes: &mut [u8]) -> io::Result<()> {

@@ -7,12 +7,13 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a lock is waited for whose process has ended. The kernel gives it back once the
-/// process's last files are closed, which is some time after a `kill -9`: what is under way to the
-/// device is waited for.
-const ENDED_PROCESS_WAIT: Duration = Duration::from_secs(5);
+/// How many fields are between the state of a process and its flags, in its `stat`.
+const FLAGS_BEHIND_STATE: usize = 5;
 
-/// How often it is tried meanwhile.
+/// The kernel is ending it (`PF_EXITING`).
+const EXITING: u32 = 4;
+
+/// How often a lock is tried that is waited for.
 const TRY_EVERY: Duration = Duration::from_millis(10);
 
 /// A lock of a directory.
@@ -30,26 +31,32 @@ impl HeldLock for SystemLock {
     }
 }
 
-/// Locks the file `path` and the directory that it is in, and writes the process id into the file.
-/// One that another process has which has ended is waited for.
+/// The same as [`try_lock`], but waits until then for the lock of a process that has ended.
 ///
 /// # Errors
 ///
 /// What the system says.
-pub(super) fn lock(path: &Path) -> io::Result<Lock> {
-    let until = Instant::now() + ENDED_PROCESS_WAIT;
+pub(super) fn lock_by(path: &Path, until: Instant) -> io::Result<Lock> {
+    lock_of_ended(path, |pid| has_ended(pid) && Instant::now() < until)
+}
+
+/// Tries again for as long as `waits_for` says so of the process that has the lock.
+fn lock_of_ended(path: &Path, mut waits_for: impl FnMut(u32) -> bool) -> io::Result<Lock> {
     loop {
         let tried = try_lock(path)?;
         match tried {
-            Lock::Taken(Some(pid)) if has_ended(pid) && Instant::now() < until => {
-                std::thread::sleep(TRY_EVERY);
-            }
+            Lock::Taken(Some(pid)) if waits_for(pid) => std::thread::sleep(TRY_EVERY),
             Lock::Taken(_) | Lock::Held(_) => return Ok(tried),
         }
     }
 }
 
-fn try_lock(path: &Path) -> io::Result<Lock> {
+/// Locks the file `path` and the directory that it is in, and writes the process id into the file.
+///
+/// # Errors
+///
+/// What the system says.
+pub(super) fn try_lock(path: &Path) -> io::Result<Lock> {
     let mut options = OpenOptions::new();
     options
         .read(true)
@@ -83,17 +90,27 @@ fn try_lock(path: &Path) -> io::Result<Lock> {
     })))
 }
 
-/// Whether a process is not there any more, or runs none of its code any more. One that is not seen
-/// from here, as in another container, looks so, too.
+/// Whether a process is not there any more, or is ending. One that is not seen from here, as in
+/// another container, looks so, too, and so does one whose number this process has now, as each
+/// first process of a container has.
 fn has_ended(pid: u32) -> bool {
+    if pid == std::process::id() {
+        return true;
+    }
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return true;
     };
-    // behind the name, which may have any characters (proc_pid_stat(5)): a zombie, or dead
-    let state = stat
+    // behind the name, which may have any characters (proc_pid_stat(5))
+    let mut fields = stat
         .rsplit_once(") ")
-        .and_then(|(_, rest)| rest.chars().next());
-    matches!(state, Some('Z' | 'X'))
+        .map_or("", |(_, rest)| rest)
+        .split(' ');
+    let state = fields.next();
+    let flags = fields
+        .nth(FLAGS_BEHIND_STATE)
+        .and_then(|it| it.parse().ok());
+    let is_exiting = flags.is_some_and(|flags: u32| flags & EXITING != 0);
+    is_exiting || matches!(state, Some("Z" | "X"))
 }
 
 #[cfg(test)]
@@ -102,36 +119,54 @@ mod tests {
     use std::process::{Command, Stdio};
     use tempfile::tempdir;
 
+    fn far() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
     #[test]
     fn lock_of_a_process_that_runs_is_not_waited_for() {
         let directory = tempdir().unwrap();
         let path = directory.path().join("lock");
-        let held = lock(&path).unwrap();
-        assert!(matches!(held, Lock::Held(_)));
-        let begun = Instant::now();
-        let second = lock(&path).unwrap();
-        assert!(matches!(second, Lock::Taken(Some(pid)) if pid == std::process::id()));
-        assert!(begun.elapsed() < ENDED_PROCESS_WAIT);
+        let holder = File::create(&path).unwrap();
+        holder.lock().unwrap();
+        let pid = std::os::unix::process::parent_id();
+        writeln!(&holder, "{pid}").unwrap();
+        let until = far();
+        let taken = lock_by(&path, until).unwrap();
+        assert!(matches!(taken, Lock::Taken(Some(said)) if said == pid));
+        assert!(Instant::now() < until);
     }
 
     #[test]
     fn lock_of_a_process_that_has_ended_is_waited_for() {
         let directory = tempdir().unwrap();
         let path = directory.path().join("lock");
-        let mut ended = Command::new("true").spawn().unwrap();
-        ended.wait().unwrap();
-        let holder = File::create(&path).unwrap();
-        holder.lock().unwrap();
-        writeln!(&holder, "{}", ended.id()).unwrap();
-        let taken = std::thread::spawn(move || lock(&path));
-        assert!(!taken.is_finished());
-        drop(holder);
-        assert!(matches!(taken.join().unwrap().unwrap(), Lock::Held(_)));
+        let mut holder = Some(File::create(&path).unwrap());
+        holder.as_ref().unwrap().lock().unwrap();
+        holder.as_ref().unwrap().write_all(b"4711\n").unwrap();
+        let mut tries = 0;
+        let taken = lock_of_ended(&path, |pid| {
+            assert_eq!(pid, 4711);
+            tries += 1;
+            holder.take_if(|_| tries == 3);
+            true
+        });
+        assert!(matches!(taken.unwrap(), Lock::Held(_)));
+        assert_eq!(tries, 3);
+    }
+
+    #[test]
+    fn lock_is_not_waited_for_longer_than_until_then() {
+        let directory = tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let _held = try_lock(&path).unwrap();
+        let taken = lock_by(&path, Instant::now()).unwrap();
+        assert!(matches!(taken, Lock::Taken(Some(pid)) if pid == std::process::id()));
     }
 
     #[test]
     fn process_has_ended_once_it_runs_no_code_whether_it_was_waited_for_or_not() {
-        assert!(!has_ended(std::process::id()));
+        assert!(!has_ended(std::os::unix::process::parent_id()));
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         assert!(!has_ended(child.id()));
         drop(child.stdin.take());

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 use weir_policy::Secret;
 
 /// The file that is locked.
@@ -46,10 +47,15 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> OpenError + use<'_> {
     }
 }
 
-/// Makes a directory ours alone.
-pub(crate) fn lock_directory(files: &dyn Files, path: &Path) -> Result<LockedDirectory, OpenError> {
+/// Makes a directory ours alone. The lock of a process that has ended is waited for until then.
+pub(crate) fn lock_directory(
+    files: &dyn Files,
+    path: &Path,
+    until: Instant,
+) -> Result<LockedDirectory, OpenError> {
     files.create_directory(path).map_err(failed(path))?;
-    let lock = match files.lock(&path.join(LOCK_FILE)).map_err(failed(path))? {
+    let lock = files.lock_by(&path.join(LOCK_FILE), until);
+    let lock = match lock.map_err(failed(path))? {
         Lock::Held(lock) => lock,
         Lock::Taken(pid) => {
             return Err(OpenError::InUse {
