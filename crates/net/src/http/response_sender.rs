@@ -108,15 +108,15 @@ impl<'c> ResponseSender<'c> {
         self.pacing.lift();
     }
 
-    /// Whether content waits for its rate, or for other responses that the client finds more
-    /// urgent, and not for the client.
+    /// Whether content waits for its rate, and not for the client; by HTTP/2 also, whether it waits
+    /// for other responses that the client finds more urgent, or for the socket that all share.
     #[must_use]
     pub fn is_held_back(&self) -> bool {
-        let is_behind = match &self.kind {
-            Kind::Http2(response) => response.is_behind_others(),
+        let is_held_back = match &self.kind {
+            Kind::Http2(response) => response.is_held_back(),
             _ => false,
         };
-        is_behind || self.pacing.is_held_back()
+        is_held_back || self.pacing.is_held_back()
     }
 
     /// Has the final head end with `lines`: fields for the client at the other end of this

@@ -1,8 +1,8 @@
 //! A client of HTTP/2 that takes nothing of what is sent to it.
 //!
 //! A stream whose window stays closed ends alone, and the streams of a connection share its socket:
-//! where that takes nothing, the windows may be open, the limits of streams that wait for more
-//! urgent ones do not run, and the client's kernel answers to probes for ever.
+//! where that takes nothing, the windows may be open, the limits of streams that wait for it do not
+//! run, and the client's kernel answers to probes for ever.
 
 use std::task::{Context, Poll};
 use std::time::Duration;

@@ -129,10 +129,11 @@ impl Http2Answer {
         self.response.count_resets_for(client);
     }
 
-    /// Whether its content waits for that of others, which are more urgent.
+    /// Whether its content waits for that of others, which are more urgent, or for the socket, and
+    /// not for its window.
     #[must_use]
-    pub fn is_behind_others(&self) -> bool {
-        self.response.is_behind_others()
+    pub fn is_held_back(&self) -> bool {
+        self.response.is_held_back()
     }
 
     /// Bytes of the head and of content that were sent.

@@ -174,10 +174,18 @@ impl Http2Response {
         self.urgency = urgency;
     }
 
-    /// Whether its content waits for that of others, which are more urgent.
-    pub(crate) fn is_behind_others(&self) -> bool {
-        let shared = &self.shared;
-        shared.queue.is_behind(self.urgency) || shared.window_turns.is_behind(self.urgency)
+    /// Whether its content waits for that of others, which are more urgent, or for the socket: the
+    /// connection sees whether the client takes anything. What was handed over may wait for its
+    /// window once the client has made that narrower: then it is not known.
+    pub(crate) fn is_held_back(&self) -> bool {
+        let Shared {
+            queue,
+            window_turns: turns,
+            ..
+        } = &*self.shared;
+        queue.is_behind(self.urgency)
+            || turns.is_behind(self.urgency)
+            || (self.queued.get() > 0 && !turns.is_ignored())
     }
 
     pub(crate) fn disconnect(&self) -> Http2Disconnect {

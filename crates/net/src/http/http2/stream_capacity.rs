@@ -116,7 +116,7 @@ impl Turn<'_> {
         reset
     }
 
-    /// A stream that may send `count` bytes waits for more, until it has them ([`WindowWait::release`]).
+    /// A stream that may send `count` bytes waits for more, until [`WindowWait::release`].
     fn wait_for_more(self, cx: &Context<'_>, stream: &mut SendStream<Piece>, count: usize) {
         let turns = self.turns;
         turns.hold(count);

@@ -374,8 +374,8 @@ impl Unreported {
         let sent = poll_fn(|cx| {
             let polled = sending.poll_sent(cx);
             if polled.is_pending() {
-                // one that waits for more urgent ones does not wait for the client
-                if sending.answer.sent_bytes() != sent_bytes || sending.answer.is_behind_others() {
+                // one that waits for more urgent ones, or for the socket, has other limits
+                if sending.answer.sent_bytes() != sent_bytes || sending.answer.is_held_back() {
                     sent_bytes = sending.answer.sent_bytes();
                     deadline.set(silence);
                 }

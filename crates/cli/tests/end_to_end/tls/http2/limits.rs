@@ -270,18 +270,25 @@ fn window_that_stays_closed_ends_its_stream_alone() {
 
 #[test]
 fn client_that_takes_nothing_of_its_connection_is_cut() {
+    // from the store, and from the next hop
+    for path in ["/stored/large", "/large"] {
+        takes_nothing_of(path);
+    }
+}
+
+fn takes_nothing_of(path: &str) {
     let clear = Clear::with(|config| config.set("limits.client_silence", "\"300ms\""));
-    clear.nginx.file("stored/large", &content(3, 6 << 20));
-    let stored = || Clear::curl().args(["-H", "Host: a.test"]);
-    let url = clear.weir.url("/stored/large");
-    stored().fetch(&url).reply().expect(200);
+    clear.nginx.file(&path[1..], &content(3, 6 << 20));
+    let url = clear.weir.url(path);
+    let fetch = || Clear::curl().args(["-H", "Host: a.test"]).fetch(&url);
+    fetch().reply().expect(200);
     // windows that stop nothing, and a response that is behind a more urgent one: its own limit
     // does not run
     let windows = [(INITIAL_WINDOW_SIZE, (1 << 31) - 1)];
     let mut client = Frames::with_settings(clear.weir.address(), &windows).with_small_buffer();
     client.send(WINDOW_UPDATE, 0, 0, &(1_u32 << 30).to_be_bytes());
     for (stream, priority) in [(1, "u=0"), (3, "u=5")] {
-        let fields = [&get("/stored/large")[..], &[("priority", priority)]].concat();
+        let fields = [&get(path)[..], &[("priority", priority)]].concat();
         client.request(stream, &fields);
     }
     clear.expect_ends("silent", 1);

@@ -8,7 +8,8 @@
 //!
 //! Whether a stream waits for its own window or for that of the connection, `h2` does not tell. It
 //! is the connection's if what its client has opened of it is used up, or held by streams that wait
-//! for more. A stream that gets nothing although there is some waits for its own, and holds up none.
+//! for more. A stream that gets nothing although there is some waits for its own, and holds up
+//! none.
 
 use crate::http::http2::piece::SendQueue;
 use std::cell::{Cell, RefCell};
