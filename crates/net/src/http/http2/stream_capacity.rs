@@ -111,7 +111,11 @@ impl Turn<'_> {
         let reset = poll_reset(cx, stream);
         match reset {
             Poll::Ready(_) => turns.leave(self.stream),
-            Poll::Pending => turns.wait((self.urgency, self.stream), cx.waker()),
+            Poll::Pending => {
+                turns.wait((self.urgency, self.stream), cx.waker());
+                // what it held is for others
+                turns.call_next();
+            }
         }
         reset
     }

@@ -175,6 +175,21 @@ fn window_of_a_connection_is_shared_by_equally_urgent_responses() {
 }
 
 #[test]
+fn what_is_too_little_for_a_frame_is_sent_though_others_are_more_urgent() {
+    let clear = Clear::start();
+    let client = &mut behind_a_used_window(&clear, (1 << 31) - 1, "u=6", &[]);
+    let urgent = [&get("/stored/large")[..], &[("priority", "u=1")]].concat();
+    for stream in [3, 5, 7, 9, 11] {
+        open(client, 100);
+        // the first response may have it, and wait for more for some milliseconds
+        client.request(stream, &urgent);
+        let first = taken(client, 100);
+        assert!([1, stream].contains(&first[0].0) && first.len() == 1);
+        client.send(RST_STREAM, 0, stream, &8_u32.to_be_bytes());
+    }
+}
+
+#[test]
 fn urgent_response_whose_own_window_is_closed_leaves_that_of_the_connection_to_others() {
     let clear = Clear::start();
     let client = &mut behind_a_used_window(&clear, 100_000, "u=6", &["u=1"]);
